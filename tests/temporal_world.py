@@ -10,7 +10,7 @@ from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import pieces
 from volary.engine.runs import run_builder, state
-from volary.engine.temporal import desks, documents, engine_hosts, leases, temporal_runner
+from volary.engine.temporal import documents, engine_hosts, hosted_runs, leases, temporal_runner
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_records
@@ -50,13 +50,13 @@ class TemporalWorld:
         *observers: feed.Observer,
         under: Callable[
             [leases.Lease], contextlib.AbstractContextManager[None]
-        ] = desks.write_freely,
+        ] = hosted_runs.write_freely,
     ) -> temporal_runner.TemporalRunner:
         """Return what has a run carried out, from its first version on or as it was kept."""
         stored = pieces.of_run(run, 1, WallClock().now())
         for step in self.keeper.steps:
             stored = pieces.after(stored, step)
-        desk = desks.Desk(
+        hosted = hosted_runs.HostedRun(
             stored,
             performer,
             self.keeper,
@@ -64,7 +64,7 @@ class TemporalWorld:
             list(observers),
             under,
         )
-        return temporal_runner.TemporalRunner(desk, self.host)
+        return temporal_runner.TemporalRunner(hosted, self.host)
 
 
 def queues() -> documents.Queues:

@@ -466,7 +466,10 @@ class Tracing:
         100,
         least=0,
         most=100,
+    )
 
+
+@dataclass(frozen=True, slots=True)
 class TemporalTls:
     """How the connection to Temporal is secured; empty fields: as the machine believes."""
 

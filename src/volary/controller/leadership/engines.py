@@ -140,11 +140,11 @@ class TemporalEngine:
         observers: Sequence[feed.Observer],
     ) -> runners.AnyRunner:
         """Return what has a release carried out; no secret of it goes into histories."""
-        from volary.engine.temporal import desks, temporal_runner
+        from volary.engine.temporal import hosted_runs, temporal_runner
 
         masker = release.masker
         whole = transitions.first_transition(release.run, {}, clock.now())
-        desk = desks.Desk(
+        hosted = hosted_runs.HostedRun(
             pieces.of_transition(redaction.clean_transition(masker, whole), keeper.version),
             release.performer,
             _StepKeeper(keeper),
@@ -153,7 +153,7 @@ class TemporalEngine:
             writing_under=write_permits.of_task,
             clean=lambda document: redaction.clean_document(masker, document),
         )
-        return temporal_runner.TemporalRunner(desk, self._host)
+        return temporal_runner.TemporalRunner(hosted, self._host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class _StepKeeper:
     journal: journal.StoreJournal
 
     async def keep_step(self, step: run_records.Transition, told: Sequence[feed.RunEvent]) -> None:
-        """Remember a step; see `desks.Keeper`."""
+        """Remember a step; see `hosted_runs.Keeper`."""
         try:
             await self.journal.keep_step(step, told)
         except fencing.LeaseLost as error:

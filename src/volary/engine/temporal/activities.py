@@ -1,7 +1,7 @@
 """What a run workflow has done for it: its steps kept, its tasks carried out.
 
-An activity knows nothing of the workflow's process: what it needs comes with it, or from the desk
-that its own process has put up for the run.
+An activity knows nothing of the workflow's process: what it needs comes with it, or from what its
+own process has of the run (`hosted_runs`).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from volary.engine.observers import feed
 from volary.engine.persistence import pieces
 from volary.engine.runs import state
 from volary.engine.state_machine import commands, events
-from volary.engine.temporal import desks, documents, leases
+from volary.engine.temporal import documents, hosted_runs, leases
 from volary.model import errors, statuses
 from volary.model.runs import run_records
 
@@ -33,48 +33,48 @@ _TRIES = 3
 class Activities:
     """The activities that this process carries out."""
 
-    def __init__(self, known: desks.Desks, elapsed: Callable[[], float]) -> None:
+    def __init__(self, known: hosted_runs.HostedRuns, elapsed: Callable[[], float]) -> None:
         """Take the runs of `known`; `elapsed` are seconds that never stand still."""
-        self._desks = known
+        self._hosted_runs = known
         self._elapsed = elapsed
 
     @activity.defn(name=documents.KEEP_STEP)
     async def keep_step(self, given: documents.StepInput) -> documents.StepAnswer:
         """Keep a step, and tell the observers of this process."""
-        desk = await self._desks.of(given.run_id)
-        with _under(desk):
-            return await _keep(desk, given)
+        hosted = await self._hosted_runs.of(given.run_id)
+        with _under(hosted):
+            return await _keep(hosted, given)
 
     @activity.defn(name=documents.PERFORM_TASK)
     async def perform_task(self, given: documents.TaskInput) -> statuses.Outcome:
         """Carry out one stage on one cluster."""
         context = documents.read_context(given.context)
-        desk = await self._desks.of(context.run_id)
+        hosted = await self._hosted_runs.of(context.run_id)
         if given.stop.how is not state.Stopping.NOT:
             context.stop.raise_flag(given.stop.reason)
         lease = leases.Lease(self._elapsed, given.heartbeat_seconds)
-        performance = _Performance(desk, context, lease, given)
-        with _under(desk):
+        performance = _Performance(hosted, context, lease, given)
+        with _under(hosted):
             async with asyncio.TaskGroup() as group:
-                return await _heedless(group.create_task(performance.perform()), desk)
+                return await _heedless(group.create_task(performance.perform()), hosted)
 
 
-async def _keep(desk: desks.Desk, given: documents.StepInput) -> documents.StepAnswer:
+async def _keep(hosted: hosted_runs.HostedRun, given: documents.StepInput) -> documents.StepAnswer:
     step = given.step
     told = [msgspec.convert(event.document, feed.AnyEvent) for event in step.feed]
     try:
-        await desk.keeper.keep_step(step, told)
+        await hosted.keeper.keep_step(step, told)
     except runners.AlreadyAnswered as error:
         return documents.StepAnswer(str(error))
     except errors.PermanentError as error:
         raise exceptions.ApplicationError(str(error), non_retryable=True) from error
-    if desk.stored.version >= step.version:
+    if hosted.stored.version >= step.version:
         return documents.StepAnswer()  # told before
-    if desk.stored.version < step.expected_version:
-        desk.stored = await _ask_stored()
-    desk.stored = pieces.after(desk.stored, step)
+    if hosted.stored.version < step.expected_version:
+        hosted.stored = await _ask_stored()
+    hosted.stored = pieces.after(hosted.stored, step)
     for event in told:
-        desk.tell(event)
+        hosted.tell(event)
     return documents.StepAnswer()
 
 
@@ -93,18 +93,20 @@ def _workflow() -> client.WorkflowHandle[object, object]:
 
 
 @contextlib.contextmanager
-def _under(desk: desks.Desk) -> Iterator[None]:
-    """Be broken off with the desk."""
+def _under(hosted: hosted_runs.HostedRun) -> Iterator[None]:
+    """Be broken off with the run, as this process has it."""
     task = asyncio.current_task()
     assert task is not None
-    desk.tasks.add(task)
+    hosted.tasks.add(task)
     try:
         yield
     finally:
-        desk.tasks.discard(task)
+        hosted.tasks.discard(task)
 
 
-async def _heedless(work: asyncio.Task[statuses.Outcome], desk: desks.Desk) -> statuses.Outcome:
+async def _heedless(
+    work: asyncio.Task[statuses.Outcome], hosted: hosted_runs.HostedRun
+) -> statuses.Outcome:
     """Return what work comes to, also when the run wants it to stop: how, its heartbeats hear.
 
     Only a process that lets go of the run, or ends, breaks it off here.
@@ -114,7 +116,7 @@ async def _heedless(work: asyncio.Task[statuses.Outcome], desk: desks.Desk) -> s
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             this = asyncio.current_task()
-            if work.done() or desk.is_closed or activity.is_worker_shutdown() or this is None:
+            if work.done() or hosted.is_closed or activity.is_worker_shutdown() or this is None:
                 raise
             details = activity.cancellation_details()
             if details is None or not details.cancel_requested:
@@ -127,12 +129,12 @@ class _Performance:
 
     def __init__(
         self,
-        desk: desks.Desk,
+        hosted: hosted_runs.HostedRun,
         context: executor.TaskContext,
         lease: leases.Lease,
         given: documents.TaskInput,
     ) -> None:
-        self._desk = desk
+        self._hosted = hosted
         self._context = context
         self._lease = lease
         self._pause = given.heartbeat_seconds / _BEATS
@@ -152,8 +154,8 @@ class _Performance:
             context.run_id,
             given.stage_name,
             commands.StartTask(*key, context.deadline),
-            desk.clock,
-            desk.tell,
+            hosted.clock,
+            hosted.tell,
             self._said.put_nowait,
             tick=given.tick_seconds,
         )
@@ -177,13 +179,13 @@ class _Performance:
                 beating.cancel()
         except* leases.Overtaken as overtaken:
             raise leases.Overtaken(str(overtaken.exceptions[0])) from None
-        document = self._desk.clean(msgspec.to_builtins(outcome))
+        document = self._hosted.clean(msgspec.to_builtins(outcome))
         return msgspec.convert(document, statuses.Outcome)
 
     async def _carry_out(self) -> statuses.Outcome:
-        with self._desk.writing_under(self._lease):
+        with self._hosted.writing_under(self._lease):
             return await task_outcomes.outcome_of(
-                self._desk.performer, self._context, self._reporter, self._was_broken_off
+                self._hosted.performer, self._context, self._reporter, self._was_broken_off
             )
 
     def _was_broken_off(self) -> bool:
@@ -259,7 +261,7 @@ class _Performance:
         taken = self._lease.elapsed() - self._began
         self._reporter.tick = max(self._reporter.tick, taken * _TICK_SHARE)
         document = documents.write_event(event)
-        document = documents.EventDocument(document.event, self._desk.clean(document.fields))
+        document = documents.EventDocument(document.event, self._hosted.clean(document.fields))
         for _ in range(_TRIES):
             try:
                 return await self._workflow.signal(documents.REPORT, document)

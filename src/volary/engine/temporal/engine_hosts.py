@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from temporalio import client, service, worker
 from temporalio.worker import workflow_sandbox
 
-from volary.engine.temporal import activities, desks, documents, payloads, workflows
+from volary.engine.temporal import activities, documents, hosted_runs, payloads, workflows
 from volary.model import errors
 
 #: Workflows may import these as they are: they are pure, and need no copy in each run.
@@ -41,7 +41,7 @@ class EngineHost:
     queues: documents.Queues = field(default_factory=documents.Queues)
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     most_events: int = MOST_EVENTS
-    known: desks.Desks = field(default_factory=desks.Desks)
+    known: hosted_runs.HostedRuns = field(default_factory=hosted_runs.HostedRuns)
 
     #: Whether the tasks on a cluster are carried out here; else somebody beside it does.
     is_central: Callable[[str], bool] = lambda _: True

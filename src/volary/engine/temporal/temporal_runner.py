@@ -16,7 +16,7 @@ from volary.engine.execution import runners
 from volary.engine.observers import feed
 from volary.engine.runs import state
 from volary.engine.state_machine import events, machine
-from volary.engine.temporal import desks, documents, engine_hosts
+from volary.engine.temporal import documents, engine_hosts, hosted_runs
 from volary.model import backoffs
 from volary.model.runs import run_records
 
@@ -42,14 +42,14 @@ class TemporalRunner:
     """Has one run carried out; make one per run.
 
     Args:
-        desk: The run as it was kept, and what this process carries it out with.
+        hosted: The run as it was kept, and what this process carries it out with.
         host: The engine of this process.
     """
 
-    def __init__(self, desk: desks.Desk, host: engine_hosts.EngineHost) -> None:
-        self._desk = desk
+    def __init__(self, hosted: hosted_runs.HostedRun, host: engine_hosts.EngineHost) -> None:
+        self._hosted = hosted
         self._host = host
-        self._id = desk.run.id
+        self._id = hosted.run.id
         #: Facts, and requests that nobody waits for.
         self._outbox: asyncio.Queue[events.Event] = asyncio.Queue()
         self._is_started = asyncio.Event()
@@ -60,7 +60,7 @@ class TemporalRunner:
     @property
     def run(self) -> state.Run:
         """The run as it was kept last, so far as this process knows."""
-        return self._desk.run
+        return self._hosted.run
 
     async def carry_out(self) -> state.Run:
         """Have the run carried out to its end and return it; call it once.
@@ -70,7 +70,7 @@ class TemporalRunner:
                 it was kept last.
         """
         try:
-            with self._host.known.opened(self._id, self._desk):
+            with self._host.known.opened(self._id, self._hosted):
                 return await self._carry_out()
         finally:
             self._is_over = True
@@ -87,11 +87,11 @@ class TemporalRunner:
         if isinstance(result, client.WorkflowFailureError):
             why = f"the workflow of run {self._id} ended: {result.cause}"
             raise runners.Interrupted(why) from result
-        if self._desk.stored.version != result.version:
-            self._desk.stored = await self._until_there(
+        if self._hosted.stored.version != result.version:
+            self._hosted.stored = await self._until_there(
                 lambda: handle.query(documents.STORED, result_type=run_records.StoredRun)
             )
-        return self._desk.run
+        return self._hosted.run
 
     async def _result(
         self, handle: client.WorkflowHandle[object, documents.RunResult]
@@ -117,7 +117,7 @@ class TemporalRunner:
             refusal: str = await self._until_there(
                 lambda: self._handle().execute_update(
                     documents.REQUEST,
-                    documents.write_event(event),
+                    self._written(event),
                     id=update,
                     result_type=str,
                 )
@@ -127,7 +127,7 @@ class TemporalRunner:
                 return machine.advance(self.run, event).refusal
             raise runners.Interrupted(f"run {self._id} was interrupted: {error}") from error
         if refusal:
-            self._desk.tell(feed.RequestRefused(at=event.at, run=self._id, reason=refusal))
+            self._hosted.tell(feed.RequestRefused(at=event.at, run=self._id, reason=refusal))
         return refusal
 
     def submit(self, event: events.Event) -> None:
@@ -144,13 +144,18 @@ class TemporalRunner:
         for cluster in self.awaited:
             if cluster in clusters and cluster not in self._reachable:
                 self._reachable.add(cluster)
-                self.submit(events.ClusterReachable(self._desk.clock.now(), cluster))
+                self.submit(events.ClusterReachable(self._hosted.clock.now(), cluster))
 
     def interrupt(self, by: str, *, rollback: bool = False) -> None:
         """Cancel politely the first time, at once from the second time on (Ctrl-C)."""
         self._interrupts += 1
         now = self._interrupts > 1
-        self.submit(events.Cancel(self._desk.clock.now(), by, rollback=rollback, now=now))
+        self.submit(events.Cancel(self._hosted.clock.now(), by, rollback=rollback, now=now))
+
+    def _written(self, event: events.Event) -> documents.EventDocument:
+        """Return an event as it goes into a history: without the secrets that people wrote."""
+        document = documents.write_event(event)
+        return documents.EventDocument(document.event, self._hosted.clean(document.fields))
 
     def _handle(self) -> client.WorkflowHandle[object, documents.RunResult]:
         return self._host.connection.get_workflow_handle(
@@ -162,7 +167,7 @@ class TemporalRunner:
         return await self._host.connection.start_workflow(
             documents.WORKFLOW,
             documents.RunInput(
-                self._desk.stored,
+                self._hosted.stored,
                 self._host.queues,
                 self._host.heartbeat_seconds,
                 self._host.most_events,
@@ -187,7 +192,7 @@ class TemporalRunner:
         if isinstance(event, events.Request):
             await self.request(event)
             return
-        document = documents.write_event(event)
+        document = self._written(event)
         await self._until_there(lambda: self._handle().signal(documents.REPORT, document))
         if isinstance(event, events.ClusterReachable):
             self._reachable.discard(event.cluster)

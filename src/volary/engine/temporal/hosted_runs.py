@@ -1,7 +1,6 @@
 """What a process has of the runs whose activities it takes.
 
-Whoever opened a run here puts a desk up for it: who carries tasks out, who keeps steps, who is
-told. An activity of a run that has none yet waits for it a while; then it fails, and is begun
+Whoever opens a run says with what: who carries tasks out, who keeps steps, who is told. An activity of a run that has none yet waits for it a while; then it fails, and is begun
 again by whoever takes it.
 """
 
@@ -52,7 +51,7 @@ def as_it_is(document: json.JsonObject) -> json.JsonObject:
 
 
 @dataclass(slots=True)
-class Desk:
+class HostedRun:
     """One run, as far as this process has it."""
 
     #: As it was kept last, so far as this process knows.
@@ -95,29 +94,29 @@ class NotHere(errors.TemporaryError):
     """This process has not opened the run."""
 
 
-class Desks:
+class HostedRuns:
     """The runs that this process has opened."""
 
     def __init__(self) -> None:
-        self._by_run: dict[str, Desk] = {}
+        self._by_run: dict[str, HostedRun] = {}
         self._changed = asyncio.Event()
 
     @contextlib.contextmanager
-    def opened(self, run_id: str, desk: Desk) -> Iterator[None]:
+    def opened(self, run_id: str, hosted: HostedRun) -> Iterator[None]:
         """Take the activities of a run in the block; then let go of those under way."""
-        self._by_run[run_id] = desk
+        self._by_run[run_id] = hosted
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
         try:
             yield
         finally:
             del self._by_run[run_id]
-            desk.is_closed = True
-            for task in tuple(desk.tasks):
+            hosted.is_closed = True
+            for task in tuple(hosted.tasks):
                 task.cancel()
 
-    async def of(self, run_id: str) -> Desk:
-        """Return the desk of a run, once there is one.
+    async def of(self, run_id: str) -> HostedRun:
+        """Return a run that this process has opened, once it has.
 
         Raises:
             NotHere: There was none for a while.
