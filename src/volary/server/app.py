@@ -126,7 +126,7 @@ def _routed() -> "_Application":
     for router in ROUTERS:
         check(router)
         # As they are: `include_router` would build each anew with the first request, which holds
-        # the event loop for a quarter of a second, and match every path twice.
+        # the event loop for fifty milliseconds, and match every path twice.
         made.router.routes += router.routes
     return made
 
