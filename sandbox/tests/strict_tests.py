@@ -4,7 +4,7 @@ import asyncio
 import gc
 import inspect
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 
 import hypothesis
 import pytest
@@ -56,16 +56,26 @@ def pytest_configure() -> None:
     would make one that nobody closes.
     """
     asyncio.set_event_loop(None)
-    # Nearly nothing of what collecting makes is garbage, and to look for it again and again takes
-    # a quarter of the time.
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector.
+
+    Nearly nothing of what is made is garbage, and to look for it again and again takes a quarter
+    of the time.
+    """
     gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
     """Thousands of tests and what they import stay: the collector need not look at them."""
     gc.collect()
     gc.freeze()
-    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,16 +7,22 @@ from typing import Any
 import aiohttp
 import pytest
 
+import process_time
 from kube_sandbox import fleet
 
-kopf = pytest.importorskip("kopf")
 pytestmark = pytest.mark.filterwarnings("default")
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 
 
-def _operator() -> Any:
+@pytest.fixture(scope="module")
+def kopf() -> Any:
+    """Imported by whoever runs these tests, not by all who collect them: it takes a second."""
+    return pytest.importorskip("kopf")
+
+
+def _operator(kopf: Any) -> Any:
     registry = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=registry)
@@ -39,13 +45,17 @@ def _operator() -> Any:
 
 
 def test_an_operator_keeps_its_resources(
-    cluster: fleet.Cluster, kubeconfig: Path, widgets: Any, monkeypatch: pytest.MonkeyPatch
+    kopf: Any,
+    cluster: fleet.Cluster,
+    kubeconfig: Path,
+    widgets: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-    asyncio.run(_use(cluster, widgets))
+    asyncio.run(_use(kopf, cluster, widgets))
 
 
-async def _use(cluster: fleet.Cluster, widgets: Any) -> None:
+async def _use(kopf: Any, cluster: fleet.Cluster, widgets: Any) -> None:
     headers = {"Authorization": f"Bearer {cluster.token}"}
     connector = aiohttp.TCPConnector(ssl=False)
     async with aiohttp.ClientSession(cluster.url, headers=headers, connector=connector) as api:
@@ -64,10 +74,10 @@ async def _use(cluster: fleet.Cluster, widgets: Any) -> None:
         stop, ready = asyncio.Event(), asyncio.Event()
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
-        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
             group.create_task(
                 kopf.operator(
-                    registry=_operator(),
+                    registry=_operator(kopf),
                     settings=settings,
                     namespaces=["default"],
                     standalone=True,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+import process_time
+
 kubernetes = pytest.importorskip("kubernetes")
 pytestmark = pytest.mark.filterwarnings("default")
-
-PATIENCE = 30.0
 
 
 @pytest.fixture
@@ -49,7 +49,10 @@ def test_changes_are_watched(client: Any, config_map: Any) -> None:
 
     seen = []
     for event in watch.stream(
-        core.list_namespaced_config_map, "default", label_selector="app=shop", timeout_seconds=30
+        core.list_namespaced_config_map,
+        "default",
+        label_selector="app=shop",
+        timeout_seconds=int(process_time.HANG),
     ):
         seen.append(event["type"])
         if event["type"] == "ADDED":
@@ -67,7 +70,7 @@ def test_a_deployment_runs_scales_and_has_logs(client: Any, deployment: Any) -> 
 
     apps.create_namespaced_deployment("default", deployment)
     apps.patch_namespaced_deployment_scale("web", "default", {"spec": {"replicas": 3}})
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + process_time.HANG
     while apps.read_namespaced_deployment_status("web", "default").status.ready_replicas != 3:
         assert time.monotonic() < until
         time.sleep(0.05)

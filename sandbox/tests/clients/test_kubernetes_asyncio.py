@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+import process_time
+
 kubernetes_asyncio = pytest.importorskip("kubernetes_asyncio")
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -45,7 +47,7 @@ def test_changes_are_watched(kubeconfig: Path, config_map: Any) -> None:
                 core.list_namespaced_config_map,
                 "default",
                 label_selector="app=shop",
-                timeout_seconds=30,
+                timeout_seconds=int(process_time.HANG),
             )
             async with stream:
                 async for event in stream:
@@ -60,7 +62,7 @@ def test_changes_are_watched(kubeconfig: Path, config_map: Any) -> None:
 
 def test_pods_have_logs(kubeconfig: Path, deployment: Any) -> None:
     async def use() -> tuple[str, str]:
-        async with asyncio.timeout(60), await _client(kubeconfig) as client:
+        async with asyncio.timeout(process_time.HANG), await _client(kubeconfig) as client:
             core = kubernetes_asyncio.client.CoreV1Api(client)
             apps = kubernetes_asyncio.client.AppsV1Api(client)
             await apps.create_namespaced_deployment("default", deployment)

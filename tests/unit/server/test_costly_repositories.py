@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,42 +57,44 @@ def _long_texts() -> str:
 class Costly:
     """Files of an application, and why it is refused."""
 
-    files: Mapping[str, str] = field(repr=False)
+    #: Makes them: some are many megabytes.
+    files: Callable[[], Mapping[str, str]] = field(repr=False)
     refusal: str
 
 
 def costly() -> dict[str, Costly]:
     return {
         "a very large file": Costly(
-            {"big.yaml": _OPEN + "  a: " + "x" * (17 * 2**20)},
+            lambda: {"big.yaml": _OPEN + "  a: " + "x" * (17 * 2**20)},
             "big.yaml: the file is too large: 17825",
         ),
         "deep YAML": Costly(
-            {"deep.yaml": _OPEN + "  a: " + "[" * 100_000},
+            lambda: {"deep.yaml": _OPEN + "  a: " + "[" * 100_000},
             "deep.yaml:5: nested more than 200 levels deep",
         ),
         "an alias bomb": Costly(
-            {"bomb.yaml": _bomb()}, "aliases make this document too large: written out"
+            lambda: {"bomb.yaml": _bomb()}, "aliases make this document too large: written out"
         ),
         "an alias of a long text": Costly(
-            {"texts.yaml": _long_texts()}, "aliases make this document too large: written out"
+            lambda: {"texts.yaml": _long_texts()},
+            "aliases make this document too large: written out",
         ),
         "tens of thousands of objects": Costly(
-            {
+            lambda: {
                 f"{n}.yaml": "".join(_MAP % (n * 10_000 + i) for i in range(10_000))
                 for n in range(3)
             },
             "2.yaml: there are more than 20000 objects",
         ),
         "a great many bytes": Costly(
-            {
+            lambda: {
                 f"{n}.yaml": _OPEN.replace("big", f"big-{n}") + "  a: " + "x" * 2**20
                 for n in range(5)
             },
             "the manifests are too large: with ConfigMap big-3 they are more than 4 MiB",
         ),
         "a huge generator": Costly(
-            {
+            lambda: {
                 "kustomization.yaml": "configMapGenerator:\n- name: a\n  literals:\n"
                 + "".join(f"  - key{n}={'x' * 100}\n" for n in range(160_000))
             },
@@ -121,7 +123,7 @@ def push(directory: Path, kind: str) -> str:
     else be told with all of them.
     """
     case = costly()[kind]
-    files = {f"costly/{name}": text for name, text in case.files.items()}
+    files = {f"costly/{name}": text for name, text in case.files().items()}
     commit(directory / "greedy", {**files, "costly/app.pipecd.yaml": _APPLICATION % "costly"})
     modest = {"shop/app.pipecd.yaml": _APPLICATION % "shop", "shop/map.yaml": _MAP % 1}
     commit(directory / "modest", modest)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from fastapi import APIRouter
+from starlette import responses
 
 from volary.controller.api import representations
 from volary.server.authorization import guard
@@ -25,7 +26,13 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 def router(tag: str, prefix: str = PREFIX) -> APIRouter:
     """Return a router of guarded routes."""
-    return APIRouter(prefix=prefix, tags=[tag], route_class=guard.GuardedRoute, responses=_REFUSALS)
+    return APIRouter(
+        prefix=prefix,
+        tags=[tag],
+        route_class=guard.GuardedRoute,
+        default_response_class=responses.Response,
+        responses=_REFUSALS,
+    )
 
 
 def _json(schema: dict[str, Any], description: str) -> dict[str, Any]:

@@ -62,14 +62,16 @@ def test_many_are_kept_in_several_secrets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bodies", "said"),
+    ("sizes", "said"),
     [
-        ([bulky("huge", 1_200_000)], "ConfigMap shop/huge is not adopted: it is too large"),
-        ([bulky(f"c{n}", 700_000) for n in range(9)], "ConfigMap shop/c8 is not adopted: with"),
+        ({"huge": 1_200_000}, "ConfigMap shop/huge is not adopted: it is too large"),
+        ({f"c{n}": 700_000 for n in range(9)}, "ConfigMap shop/c8 is not adopted: with"),
     ],
     ids=["one", "all"],
 )
-def test_what_does_not_fit_is_named(bodies: list[json.JsonObject], said: str) -> None:
+def test_what_does_not_fit_is_named(sizes: dict[str, int], said: str) -> None:
+    bodies = [bulky(name, size) for name, size in sizes.items()]
+
     with pytest.raises(snapshots.TooLargeError, match=said):
         snapshots.check(bodies)
 

@@ -1,6 +1,7 @@
 """Encrypted values are PipeCD's: the same bytes in the same order."""
 
 import base64
+import functools
 import os
 
 import pytest
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 
 from volary.sources.decryption import ciphertexts
 
-KEY = rsa.generate_private_key(65537, 2048)
-OTHER = rsa.generate_private_key(65537, 2048)
+
+@functools.cache
+def made_key(number: int = 0) -> rsa.RSAPrivateKey:
+    """Made by who needs it: all who collect tests would wait for it otherwise."""
+    return rsa.generate_private_key(65537, 2048)
 
 
 def pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, form: str = "PKCS8") -> str:
@@ -24,11 +28,13 @@ def pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, form: str = "PKCS8"
     ).decode()
 
 
-def as_pipecd_writes(text: bytes, key: rsa.RSAPrivateKey = KEY) -> bytes:
+def as_pipecd_writes(text: bytes, key: rsa.RSAPrivateKey | None = None) -> bytes:
     """Written anew from PipeCD's description, with other functions than ours."""
     once = os.urandom(32)
-    wrapped = key.public_key().encrypt(
-        once, padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), b"")
+    wrapped = (
+        (key or made_key())
+        .public_key()
+        .encrypt(once, padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), b""))
     )
     made = Cipher(algorithms.AES(once), modes.GCM(b"\0" * 12)).encryptor()
     sealed = made.update(text) + made.finalize() + made.tag
@@ -42,17 +48,17 @@ def numbers(text: str) -> rsa.RSAPublicNumbers:
 @settings(max_examples=20)
 @given(text=st.text())
 def test_what_is_encrypted_is_decrypted(text: str) -> None:
-    made = ciphertexts.encrypt(text, KEY.public_key())
+    made = ciphertexts.encrypt(text, made_key().public_key())
 
-    assert ciphertexts.decrypt(made, KEY) == text
-    assert made != ciphertexts.encrypt(text, KEY.public_key())
+    assert ciphertexts.decrypt(made, made_key()) == text
+    assert made != ciphertexts.encrypt(text, made_key().public_key())
 
 
 def test_values_of_pipecd_are_read_also_broken_into_lines() -> None:
     written = base64.encodebytes(as_pipecd_writes("pässword".encode())).decode()
 
     assert "\n" in written.strip()
-    assert ciphertexts.decrypt(written, KEY) == "pässword"
+    assert ciphertexts.decrypt(written, made_key()) == "pässword"
 
 
 def test_other_keys_and_changed_values_are_refused() -> None:
@@ -63,34 +69,43 @@ def test_other_keys_and_changed_values_are_refused() -> None:
         (base64.b64encode(data[:100]).decode(), "it is cut off"),
         (base64.b64encode(data[:258]).decode(), "it is cut off"),
         (base64.b64encode(data[:-1] + bytes([data[-1] ^ 1])).decode(), "or was changed"),
-        (base64.b64encode(as_pipecd_writes(b"p", OTHER)).decode(), "encrypted for another key"),
+        (
+            base64.b64encode(as_pipecd_writes(b"p", made_key(1))).decode(),
+            "encrypted for another key",
+        ),
         (base64.b64encode(as_pipecd_writes(b"\xff\xfe")).decode(), "not UTF-8"),
     ):
         with pytest.raises(ciphertexts.CiphertextError, match=said) as raised:
-            ciphertexts.decrypt(text, KEY)
+            ciphertexts.decrypt(text, made_key())
         assert "password" not in str(raised.value)
 
 
 @pytest.mark.parametrize("form", ["PKCS8", "TraditionalOpenSSL"])
 def test_keys_in_the_forms_of_openssl(form: str) -> None:
-    read = ciphertexts.read_private_key(pem(KEY, form))
+    read = ciphertexts.read_private_key(pem(made_key(), form))
 
-    assert read.private_numbers() == KEY.private_numbers()
-    assert numbers(pem(KEY, form)) == KEY.public_key().public_numbers()
+    assert read.private_numbers() == made_key().private_numbers()
+    assert numbers(pem(made_key(), form)) == made_key().public_key().public_numbers()
     for public in ("SubjectPublicKeyInfo", "PKCS1"):
-        text = KEY.public_key().public_bytes(
-            serialization.Encoding.PEM, getattr(serialization.PublicFormat, public)
+        text = (
+            made_key()
+            .public_key()
+            .public_bytes(serialization.Encoding.PEM, getattr(serialization.PublicFormat, public))
         )
-        assert numbers(text.decode()) == KEY.public_key().public_numbers()
+        assert numbers(text.decode()) == made_key().public_key().public_numbers()
 
 
 def test_what_is_no_key_is_said_and_not_repeated() -> None:
     curve = ec.generate_private_key(ec.SECP256R1())
-    sealed = KEY.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.BestAvailableEncryption(b"secret"),
-    ).decode()
+    sealed = (
+        made_key()
+        .private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"secret"),
+        )
+        .decode()
+    )
     public = curve.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )

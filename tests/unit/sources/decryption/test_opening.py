@@ -1,5 +1,6 @@
 """PipeCD's encryption and attachment: targets are filled in, or nothing is rendered."""
 
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from volary.sources.rendering import programs, renderers
 from volary.sources.trees import directories
 
 Tree = Callable[[Mapping[str, str]], directories.DirectoryTree]
-KEY = rsa.generate_private_key(65537, 2048)
 SECRET = """\
 apiVersion: v1
 kind: Secret
@@ -35,8 +35,16 @@ data:
 """
 
 
+@functools.cache
+def made_key() -> rsa.RSAPrivateKey:
+    """Made by who needs it: all who collect tests would wait for it otherwise."""
+    return rsa.generate_private_key(65537, 2048)
+
+
 def encrypted(**values: str) -> dict[str, str]:
-    return {name: ciphertexts.encrypt(value, KEY.public_key()) for name, value in values.items()}
+    return {
+        name: ciphertexts.encrypt(value, made_key().public_key()) for name, value in values.items()
+    }
 
 
 @pytest.fixture
@@ -44,7 +52,7 @@ def known(tmp_path: Path) -> keys.Keys:
     file = tmp_path / "keys" / "private.pem"
     file.parent.mkdir()
     file.write_bytes(
-        KEY.private_bytes(
+        made_key().private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
