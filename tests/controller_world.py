@@ -38,6 +38,14 @@ class Clock:
         return process_time.now()
 
 
+async def changed(controller: composition.Controller) -> None:
+    """Wait until something may look different than it did: soon after the next thing that is
+    stored, or after a while, for not all that is seen is stored by this process.
+    """
+    await controller.service.kept.wait(_AT_LATEST)
+    await asyncio.sleep(_TOGETHER)
+
+
 @dataclass
 class Controlled:
     """A world with a controller that runs."""
@@ -51,11 +59,8 @@ class Controlled:
         return self.controller.service
 
     async def changed(self) -> None:
-        """Wait until something may look different than it did: soon after the next thing that is
-        stored, or after a while, for not all that is seen is stored by this process.
-        """
-        await self.service.kept.wait(_AT_LATEST)
-        await asyncio.sleep(_TOGETHER)
+        """Wait until something may look different than it did."""
+        await changed(self.controller)
 
     def push(self, text: str, new: str, *, message: str = "Change it") -> str:
         """Replace a text of the Deployment and commit."""

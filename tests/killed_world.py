@@ -81,7 +81,7 @@ async def until(controllers: ControllerProcesses, query: str, holds: Callable[[A
                 value = rows[0][0] if rows else None
                 if holds(value):
                     return value
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(0.02)
     except TimeoutError:
         raise AssertionError(f"{query} stayed {value!r}") from None
 

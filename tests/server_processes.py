@@ -150,7 +150,7 @@ class ServerProcess:
                     answered, body = await self.get(path)
                     if answered == status and holds(body):
                         return body
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(0.1)
         except TimeoutError:
             raise AssertionError(f"{path} never was so, but: {body}") from None
 

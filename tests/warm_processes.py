@@ -261,6 +261,10 @@ def _serve(link: socket.socket) -> _Order | None:
             _kill(statuses)
             return None
         order = _Order(*json.loads(_exactly(link, *_LENGTH.unpack(prefix))))
+        if order.function:
+            # Imported for all who call it; what cannot be imported fails those who do.
+            with contextlib.suppress(Exception):
+                importlib.import_module(order.function.partition(":")[0])
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         child = os.fork()
         if child == 0:

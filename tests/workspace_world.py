@@ -88,7 +88,7 @@ class Kept:
                     found = every.get(name)
                     if found is not None and holds(found):
                         return found
-                    await asyncio.sleep(0.02)
+                    await controller_world.changed(self.controller)
         except TimeoutError:
             raise AssertionError(f"it never was so, but: {found}") from None
 

@@ -64,10 +64,14 @@ def _mutate(name: str, seeds: Sequence[int], source: sources.Source) -> int:
 def _mutate_all(source: sources.Source) -> int:
     """Make each mistake in a process of its own; returns how many nobody notices."""
     missed = 0
+    # What is compiled and opened for a world serves those of the forked processes.
+    plays.play(1, source)
     for name in mutations.MUTATIONS:
         trial = parallel.apart(functools.partial(mutations.first, name), source)
         missed += trial is None
         _say(f"{name}: {trial or 'NOBODY NOTICES IT'}")
+        if trial and trial.seed != mutations.MUTATIONS[name].seed:
+            _say(f"{name}: write down seed={trial.seed}, so that it is looked for there first")
     return missed
 
 

@@ -34,7 +34,8 @@ class Instant:
 
 def stamp(when: datetime) -> str:
     """Write a date as ``metav1.Time`` does: UTC, whole seconds."""
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Quicker than strftime, and asked for with every write.
+    return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def micro_stamp(when: datetime) -> str:

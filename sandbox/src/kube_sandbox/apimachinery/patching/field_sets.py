@@ -27,11 +27,13 @@ def is_valid(fields: object, *, root: bool = True) -> bool:
     """Tell whether `fields` is a set at all; clients may send anything."""
     if not isinstance(fields, dict):
         return False
-    return all(
-        (key == "." and not root and value == {})
-        or (key.startswith(_KINDS) and is_valid(value, root=False))
-        for key, value in fields.items()
-    )
+    for key, value in fields.items():
+        if key.startswith(_KINDS):
+            if not is_valid(value, root=False):
+                return False
+        elif key != "." or root or value != {}:
+            return False
+    return True
 
 
 def with_member(node: FieldSet | None) -> FieldSet:

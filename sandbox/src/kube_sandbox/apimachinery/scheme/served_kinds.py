@@ -16,6 +16,7 @@ class Served:
         self._custom: dict[str, tuple[kinds.Kind, ...]] = {}
         self._paths: dict[tuple[str, str, str], kinds.Kind] = {}
         self._names: dict[tuple[str, str], kinds.Kind] = {}
+        self._all: Sequence[kinds.Kind] = kinds.BUILT_IN
         #: Counts changes, so that documents made of the kinds can be kept.
         self.generation = 0
 
@@ -38,7 +39,7 @@ class Served:
 
     def all(self) -> Sequence[kinds.Kind]:
         """Every kind served now, in the order of discovery."""
-        return (*kinds.BUILT_IN, *self._paths.values())
+        return self._all
 
     def versions(self, group: str) -> Sequence[str]:
         """The versions of a group, the preferred one first; empty: there is no such group."""
@@ -69,4 +70,5 @@ class Served:
         )
         self._paths = {(each.group, each.version, each.plural): each for each in listed}
         self._names = {(each.api_version, each.name): each for each in listed}
+        self._all = (*kinds.BUILT_IN, *self._paths.values())
         self.generation += 1

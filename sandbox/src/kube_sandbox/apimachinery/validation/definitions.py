@@ -1,5 +1,7 @@
 """What kube-apiserver refuses about a CustomResourceDefinition itself."""
 
+import functools
+import json as texts
 import re
 from typing import Any
 
@@ -12,6 +14,8 @@ Causes = list[causes.Cause]
 Object = json.JsonObject
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
+#: Schemas whose faults are remembered.
+_KEPT = 256
 _IN_BRANCH = re.compile(r"\.(allOf|anyOf|oneOf)\[\d+\]|\.not\b")
 
 
@@ -112,16 +116,23 @@ def _version_schema(path: str, version: Object) -> Causes:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if schema is None:
         return [causes.required(path, "schemas are required")]
+    return list(_schema_causes(path, texts.dumps(schema)))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _schema_causes(path: str, text: str) -> tuple[causes.Cause, ...]:
+    """Check a schema; remembered by its text, for clusters begin with the same definitions."""
+    schema = texts.loads(text)
     found = _unreadable(path, schema)
     if found:
-        return found
+        return tuple(found)
     if not schema.get("type"):
         found.append(causes.required(f"{path}.type", "must not be empty at the root"))
     elif schema["type"] != "object":
         found.append(causes.invalid(f"{path}.type", schema["type"], "must be object at the root"))
     for where, each in custom_resources.every_schema(schema):
         found += _node(path + where, where, each)
-    return found + rule_definitions.uncorrelatable(path, schema)
+    return (*found, *rule_definitions.uncorrelatable(path, schema))
 
 
 _SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
@@ -252,10 +263,19 @@ def warnings(body: Object) -> tuple[str, ...]:
     sentences: list[str] = []
     for version in (body.get("spec") or {}).get("versions") or ():
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        for where, part in custom_resources.every_schema(schema):
-            sentences.extend(
-                f"version {version.get('name', '')}: a rule of {where or 'the root'} is not "
-                f"evaluated by this emulated cluster: {reason}"
-                for reason in rule_definitions.left_out(part)
-            )
+        sentences.extend(
+            f"version {version.get('name', '')}: a rule of {where or 'the root'} is not "
+            f"evaluated by this emulated cluster: {reason}"
+            for where, reason in _left_out(texts.dumps(schema))
+        )
     return tuple(dict.fromkeys(sentences))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _left_out(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the places of a schema whose rules are not evaluated, and why; remembered as above."""
+    return tuple(
+        (where, reason)
+        for where, part in custom_resources.every_schema(texts.loads(text))
+        for reason in rule_definitions.left_out(part)
+    )

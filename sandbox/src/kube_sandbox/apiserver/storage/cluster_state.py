@@ -2,7 +2,6 @@
 
 import random
 import uuid
-from datetime import UTC
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import times
@@ -30,7 +29,7 @@ class ClusterState:
 
     def stamp(self) -> str:
         """The time as metadata has it: UTC, whole seconds."""
-        return self.time.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return times.stamp(self.time.now())
 
     def uid(self) -> str:
         """A new uid."""
