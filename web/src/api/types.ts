@@ -417,6 +417,24 @@ export interface Drift {
   clusters: ClusterDrift[];
 }
 
+/** What is known of an application's drift, and which run it has now. */
+export interface DriftChange {
+  application: string;
+  at: string | null;
+  clusters: DriftedCluster[];
+  unrepaired: string;
+  repair: string;
+  run: string;
+  underWay: boolean;
+}
+
+/** A cluster that is not as Git says. */
+export interface DriftedCluster {
+  name: string;
+  since: string;
+  reason: string;
+}
+
 /** One event of a run's feed. */
 export interface Event {
   position: number;
