@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from volary.livestate import live_state
 
 CLUSTERS = 2
-SIZES = (10, 50)
+SIZES = (10, 40)
 #: Applications that are changed by hand, at most.
 _CHANGED = 10
 _IDLE = 60.0
 #: Seconds after which a change is compared at once: longer than the gap between two comparisons.
-_REST = 12.0
+_REST = 16.0
 HEADING = "\n## What drift costs\n"
 _APPLICATION = """apiVersion: volary.dev/v1
 kind: Application
@@ -209,7 +209,7 @@ class _Bench:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": name, "namespace": client.namespace, **metadata},
-            **({"data": {"text": text}} if text else {}),
+            "data": {"text": text},
         }
         await client.apply(kind, body, field_manager="meddler", force=True)
 
@@ -218,7 +218,7 @@ class _Bench:
         self._round += 1
         self.count()
         for name in names:
-            await self._write(name, {"labels": {"theirs": str(self._round)}}, "")
+            await self._write(name, {"labels": {"theirs": str(self._round)}}, "as Git says")
         await asyncio.sleep(_REST)
         return self.count() / len(names) - 1
 
