@@ -111,10 +111,10 @@ machine and on what else it does (its load average was {os.getloadavg()[0]:.0f} 
 {table}
 
 Requests of {_IDLE:.0f} seconds in which nothing happened, but for those that ask whether a cluster
-is there: {idle}. By watches a change costs what its object does, whatever number of applications and
-clusters there are beside it: nothing while nothing changes, and two requests for an object that
-drifts, the read and the dry run, at 1,000 applications on 20 clusters as here. By asking it grows
-with the objects of the application and with its clusters.
+is there: {idle}. By watches a change costs what its object does, the read and the dry run where it
+drifts, and does not grow with what there is beside it: the same is to be expected of 1,000
+applications on 20 clusters, which was not measured. By asking it grows with the objects of the
+application and with its clusters.
 """
 
 
