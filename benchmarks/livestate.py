@@ -22,6 +22,8 @@ from typing import Any
 
 import msgspec
 
+from benchmarks import drifting
+
 _ROOT = Path(__file__).parents[1]
 _OUTPUT = Path(__file__).parent / "livestate.md"
 #: Objects of one application in one cluster.
@@ -405,16 +407,23 @@ def main() -> None:
     parser.add_argument("--clusters", type=int, default=20)
     parser.add_argument("--hold", choices=("bare", "volary"), help=argparse.SUPPRESS)
     parser.add_argument("--output", type=Path, default=_OUTPUT, help="file to write")
+    parser.add_argument("--only", choices=("drift",), help="measure one section, keep the rest")
     chosen = parser.parse_args()
     if chosen.hold:
         held = hold(chosen.hold, chosen.applications, chosen.clusters)
         sys.stdout.write(json.dumps({name: getattr(held, name) for name in held.__slots__}))
         return
+    drift = drifting.render([drifting.measure(size) for size in drifting.SIZES])
+    if chosen.only:
+        rest, _, _ = chosen.output.read_text().partition(drifting.HEADING)
+        chosen.output.write_text(rest + drift)
+        return
     bare = apart("bare", chosen.applications, 1)
     live = apart("volary", chosen.applications, chosen.clusters)
 
     went = asyncio.run(way())
-    chosen.output.write_text(render(chosen.applications, chosen.clusters, bare, live, went))
+    page = render(chosen.applications, chosen.clusters, bare, live, went)
+    chosen.output.write_text(page + drift)
 
 
 def render(applications: int, clusters: int, bare: Held, live: Held, went: Way) -> str:

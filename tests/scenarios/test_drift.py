@@ -305,13 +305,20 @@ async def test_a_cluster_that_is_silent_is_neither_in_nor_out_of_sync(tmp_path: 
         given.world.running.clusters["us"].faults.change({"lost": "refuse"})
         shown = await until_drift(given, "unknown")
         known = await given.application()
+        given.world.running.clusters["us"].faults.clear()
+        again = await until_drift(given, "outOfSync", IMAGE)
+        await hand(given, "us", "set", "image", WEB, f"simple={V1}")
+        await until_told(given, "synced")
+        noted = [action for action, _ in await audited(given)]
 
     assert [(one.name, one.status) for one in shown.clusters] == [
         ("us", "unknown"),
         ("eu", "inSync"),
     ]
-    # What was known of it stays said.
+    # What was known of it stays said, and once only.
     assert known.status == "out_of_sync"
+    assert [one.name for one in again.clusters if one.status == "outOfSync"] == ["us"]
+    assert noted == ["drift.found", "drift.gone"]
 
 
 SETTINGS = """\
