@@ -72,7 +72,7 @@ class Frames:
     intervals: Sequence[float]
     #: Milliseconds of each task that held the page up for over 50 ms.
     long_tasks: Sequence[float]
-    #: Milliseconds in which the page's thread was busy, and in which it ran scripts.
+    #: Milliseconds of a processor that the page's thread used, and those that scripts did of them.
     busy: float
     script: float
 
@@ -205,7 +205,7 @@ async def _watched(
     tab: Any, work: Callable[[], Awaitable[None]], intervals: Sequence[float]
 ) -> Frames:
     session = await tab.page.context.new_cdp_session(tab.page)
-    await session.send("Performance.enable")
+    await session.send("Performance.enable", {"timeDomain": "threadTicks"})
     await tab.page.evaluate("window.longTasks.length = 0")
     before = await _figures(session)
     await work()
@@ -243,7 +243,7 @@ plain page says what the machine drops by itself: what counts is the difference.
 began: a load of {found.load:.1f}; with more than half a core's, frames say little.
 
 A frame takes {frame:.1f} ms here. One is dropped where the next comes after more than one and a
-half; what is busy is the page's own thread.
+half. Busy is what the page's own thread used of a processor, whatever else went on.
 
 | | frames | dropped | tasks over 50 ms | the longest | busy for each frame | of it scripts |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -6,6 +6,7 @@ import { get, Problem, type Page } from '../api/client';
 import type { AuditEntry } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
 import { Button } from '../design/button';
+import { asServerTime } from '../design/now';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { StateShape } from '../design/state-shape';
 import { Time } from '../design/time';
@@ -52,7 +53,7 @@ export function AuditList() {
         <FilterField name="action" title="Action" known={entries.map((entry) => entry.action)} />
         <span className="grow" />
         <span className="muted small">
-          observed <Time at={new Date(audit.dataUpdatedAt).toISOString()} />
+          observed <Time at={asServerTime(audit.dataUpdatedAt)} />
         </span>
         <Button onClick={() => void audit.refetch()}>Read again</Button>
       </div>

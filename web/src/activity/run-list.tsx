@@ -6,6 +6,7 @@ import { get, type Page } from '../api/client';
 import type { RunSummary } from '../api/types';
 import { Button } from '../design/button';
 import { Commit } from '../design/commit';
+import { asServerTime } from '../design/now';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Elapsed, Time } from '../design/time';
@@ -41,7 +42,7 @@ export function RunList() {
         <FilterField name="cluster" title="Cluster" known={loaded.flatMap((run) => run.targets)} />
         <span className="grow" />
         <span className="muted small">
-          observed <Time at={new Date(runs.dataUpdatedAt).toISOString()} />
+          observed <Time at={asServerTime(runs.dataUpdatedAt)} />
         </span>
       </div>
       {runs.isPending && <Loading lines={8} />}

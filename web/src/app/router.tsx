@@ -12,6 +12,7 @@ import {
 
 import { activitySearch } from '../activity/search';
 import { applicationSearch } from '../application/search';
+import { orReload } from '../design/late-part';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { fleetSearch } from '../fleet/search';
 import { insightsSearch } from '../insights/search';
@@ -39,43 +40,43 @@ const overview = createRoute({
   ...at,
   path: '/',
   validateSearch: overviewSearch,
-  component: lazyRouteComponent(() => import('../overview/page'), 'OverviewPage'),
+  component: lazyRouteComponent(() => orReload(import('../overview/page'), 'OverviewPage'), 'OverviewPage'),
 });
 const run = createRoute({
   ...at,
   path: '/runs/$run',
   validateSearch: runSearch,
-  component: lazyRouteComponent(() => import('../run/page'), 'RunPage'),
+  component: lazyRouteComponent(() => orReload(import('../run/page'), 'RunPage'), 'RunPage'),
 });
 const application = createRoute({
   ...at,
   path: '/applications/$application',
   validateSearch: applicationSearch,
-  component: lazyRouteComponent(() => import('../application/page'), 'ApplicationPage'),
+  component: lazyRouteComponent(() => orReload(import('../application/page'), 'ApplicationPage'), 'ApplicationPage'),
 });
 const plan = createRoute({
   ...at,
   path: '/applications/$application/plan',
   validateSearch: planSearch,
-  component: lazyRouteComponent(() => import('../plan/page'), 'PlanPage'),
+  component: lazyRouteComponent(() => orReload(import('../plan/page'), 'PlanPage'), 'PlanPage'),
 });
 const fleet = createRoute({
   ...at,
   path: '/fleet',
   validateSearch: fleetSearch,
-  component: lazyRouteComponent(() => import('../fleet/page'), 'FleetPage'),
+  component: lazyRouteComponent(() => orReload(import('../fleet/page'), 'FleetPage'), 'FleetPage'),
 });
 const activity = createRoute({
   ...at,
   path: '/activity',
   validateSearch: activitySearch,
-  component: lazyRouteComponent(() => import('../activity/page'), 'ActivityPage'),
+  component: lazyRouteComponent(() => orReload(import('../activity/page'), 'ActivityPage'), 'ActivityPage'),
 });
 const insights = createRoute({
   ...at,
   path: '/insights',
   validateSearch: insightsSearch,
-  component: lazyRouteComponent(() => import('../insights/page'), 'InsightsPage'),
+  component: lazyRouteComponent(() => orReload(import('../insights/page'), 'InsightsPage'), 'InsightsPage'),
 });
 
 // The gate asks to log in wherever that is needed; whoever gets through goes where they wanted to.

@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useState } from 'react';
 
+import { orReload } from '../design/late-part';
 import { Toasts } from '../design/toasts';
 import { toast } from '../design/toasts';
 import { logOut, sessionQuery } from '../session/session';
@@ -11,8 +12,8 @@ import { choose, usePreferences } from './preferences';
 import { handleKey, useShortcuts } from './shortcuts';
 import './shell.css';
 
-const Palette = lazy(() => import('./palette'));
-const Help = lazy(() => import('./help'));
+const Palette = lazy(() => orReload(import('./palette'), 'default'));
+const Help = lazy(() => orReload(import('./help'), 'default'));
 
 const SCREENS = [
   { to: '/', title: 'Overview', exact: true },

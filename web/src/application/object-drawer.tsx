@@ -10,6 +10,7 @@ import { DiffModes, DiffView, readMode } from '../design/diff/diff-view';
 import { diffLines } from '../design/diff/lines';
 import { yamlLines } from '../design/diff/yaml';
 import { Drawer } from '../design/drawer';
+import { asServerTime } from '../design/now';
 import { Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Tabs } from '../design/tabs';
@@ -132,7 +133,7 @@ function ObjectHead({ object, at }: { object: LiveObject; at: number }) {
         {node.total > 0 && !node.health.reason && <span>{`${node.ready} of ${node.total} pods ready`}</span>}
       </div>
       <p className="muted small">
-        Observed <Time at={new Date(at).toISOString()} />; created <Time at={node.created} />
+        Observed <Time at={asServerTime(at)} />; created <Time at={node.created} />
         {node.node && ` on node ${node.node}`}
       </p>
     </div>

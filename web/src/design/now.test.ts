@@ -1,7 +1,7 @@
 import { act, renderHook } from '@testing-library/react';
 import { afterEach, expect, test, vi } from 'vitest';
 
-import { serverNow, setServerTime, useNow } from './now';
+import { asServerTime, serverNow, setServerTime, useNow } from './now';
 
 const DAY = 86_400_000;
 
@@ -18,6 +18,7 @@ test('a browser whose clock is a day ahead shows what the server counts, at once
   act(() => setServerTime(9 * DAY));
 
   expect(result.current).toBe(9 * DAY);
+  expect(asServerTime(Date.now())).toBe(new Date(9 * DAY).toISOString());
 });
 
 test('what a journey explains is no skew, and an answer without a time says nothing', () => {

@@ -20,6 +20,11 @@ export function serverNow(): number {
   return Date.now() + offset;
 }
 
+/** Write a moment of this browser's clock as the server would. */
+export function asServerTime(at: number): string {
+  return new Date(at + offset).toISOString();
+}
+
 function tick(): void {
   now = serverNow();
   for (const each of listeners) each();

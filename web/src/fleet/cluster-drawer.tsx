@@ -10,6 +10,7 @@ import { useChangeSearch } from '../app/search-params';
 import { Button } from '../design/button';
 import { Commit } from '../design/commit';
 import { Drawer } from '../design/drawer';
+import { asServerTime } from '../design/now';
 import { Note } from '../design/note';
 import { Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
@@ -174,7 +175,7 @@ function Facts({ cluster, at }: { cluster: Cluster; at: number }) {
       {facts?.problem && <Note>{facts.problem}</Note>}
       {cluster.factsMissing && <Note>{cluster.factsMissing}</Note>}
       <p className="muted small">
-        State observed <Time at={new Date(at).toISOString()} />
+        State observed <Time at={asServerTime(at)} />
         {facts && (
           <>
             ; capacity read <Time at={facts.readAt} />

@@ -6,6 +6,7 @@ import { reading } from '../api/queries';
 import type { Cluster, Run, RunSummary } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
 import { Note } from '../design/note';
+import { asServerTime } from '../design/now';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { useHeldOrder } from '../design/held-order';
@@ -161,7 +162,7 @@ function Filters({
       <span className="grow" />
       <span className="muted small">
         {`${shown} of ${clusters.length}, observed `}
-        <Time at={new Date(at).toISOString()} />
+        <Time at={asServerTime(at)} />
       </span>
     </div>
   );

@@ -9,6 +9,7 @@ import { useShortcuts } from '../app/shortcuts';
 import { Button } from '../design/button';
 import { Commit } from '../design/commit';
 import { DiffModes, readMode } from '../design/diff/diff-view';
+import { asServerTime } from '../design/now';
 import { Note } from '../design/note';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
@@ -194,7 +195,7 @@ function PlanFacts({ plan, at }: { plan: Plan; at: number }) {
         </dd>
         <dt>Observed</dt>
         <dd>
-          <Time at={new Date(at).toISOString()} />
+          <Time at={asServerTime(at)} />
           <span className="muted">; nothing was changed in any cluster</span>
         </dd>
       </dl>

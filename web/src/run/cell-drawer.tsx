@@ -3,6 +3,7 @@ import { lazy, Suspense } from 'react';
 import type { Action, Run } from '../api/types';
 import { ActionButtons } from '../app/actions';
 import { Drawer } from '../design/drawer';
+import { orReload } from '../design/late-part';
 import { Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Tabs } from '../design/tabs';
@@ -16,7 +17,7 @@ import { TrafficView } from './traffic-view';
 import './cell-drawer.css';
 
 // Charts are fetched when somebody looks at some.
-const AnalysisView = lazy(() => import('./analysis-view'));
+const AnalysisView = lazy(() => orReload(import('./analysis-view'), 'default'));
 
 /** Those of a run's actions that are about one cell: of its cluster alone, or of its stage. */
 export function actionsOfCell(actions: readonly Action[], cell: Cell): Action[] {
