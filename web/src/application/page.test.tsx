@@ -251,6 +251,52 @@ describe('the application', () => {
     expect(screen.getByText('Drift is not known yet')).toBeTruthy();
   });
 
+  it('keeps the windows that were read when they cannot be read again, and says that they may be old', async () => {
+    const user = userEvent.setup();
+    let isThere = true;
+    const closed = {
+      since: '2026-03-12T14:00:00Z',
+      until: '2026-04-11T14:00:00Z',
+      items: [
+        {
+          application: 'shop',
+          wave: 'rest',
+          clusters: ['eu'],
+          starts: '2026-03-20T00:00:00Z',
+          ends: null,
+          reason: 'quarter end',
+        },
+      ],
+      omitted: 0,
+      unread: [],
+      pending: 0,
+    };
+    openScreen('/applications/shop?tab=windows', {
+      ...ANSWERS,
+      'GET /calendar': () => (isThere ? closed : new Refusal(400, 'the store cannot be read')),
+      'POST /applications/shop/rollback': { run: 'run-3', reason: '' },
+    });
+    expect(await screen.findByText('quarter end')).toBeTruthy();
+    expect(screen.queryByText(/This may be old/)).toBeNull();
+    isThere = false;
+    // What somebody does has everything read again.
+    await user.click(screen.getByRole('button', { name: 'Roll back' }));
+    await user.click(within(screen.getByRole('dialog')).getByRole('button', { name: 'Roll back' }));
+
+    expect(await screen.findByText(/This may be old: the store cannot be read/)).toBeTruthy();
+    expect(screen.getByText('quarter end')).toBeTruthy();
+  });
+
+  it('says of windows that never could be read what went wrong', async () => {
+    openScreen('/applications/shop?tab=windows', {
+      ...ANSWERS,
+      'GET /calendar': new Refusal(400, 'the store cannot be read'),
+    });
+
+    expect((await screen.findByRole('alert')).textContent).toContain('the store cannot be read');
+    expect(screen.getByRole('button', { name: 'Try again' })).toBeTruthy();
+  });
+
   it('says that there is no such application', async () => {
     openScreen('/applications/none', { 'GET /applications/none': new Refusal(404, 'there is no application none') });
 
