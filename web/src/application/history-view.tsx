@@ -97,7 +97,7 @@ function Entry({
     <li className={isChosen ? 'history-entry history-chosen' : 'history-entry'}>
       <StateWord status={entry.status} />
       <Commit commit={entry.commit} colour={colour} />
-      <span className="grow breakable">
+      <span className="grow breakable history-subject">
         {entry.run ? (
           <Link to="/runs/$run" params={{ run: entry.run }}>
             {entry.subject || entry.run}
@@ -107,7 +107,9 @@ function Entry({
         )}
         {entry.reason && <span className="muted"> {entry.reason}</span>}
       </span>
-      <span className="muted breakable">{entry.by || entry.trigger}</span>
+      <span className="muted breakable" title={entry.by || entry.trigger}>
+        {nameOf(entry.by) || entry.trigger}
+      </span>
       <span className="muted">{entry.started && <Elapsed from={entry.started} until={entry.finished} />}</span>
       <Time at={entry.at} />
       {rollback ? (
@@ -129,4 +131,9 @@ function Entry({
       )}
     </li>
   );
+}
+
+/** Who wrote a commit, without their address: `Ana <ana@example.com>`. */
+function nameOf(person: string): string {
+  return person.replace(/\s*<[^<>]*>$/, '') || person;
 }
