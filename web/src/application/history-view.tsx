@@ -6,11 +6,10 @@ import type { Page } from '../api/client';
 import { get, segment } from '../api/client';
 import type { Application, HistoryEntry } from '../api/types';
 import { ActionDialog } from '../app/actions';
-import { actionTitle } from '../app/action-words';
 import { useChangeSearch } from '../app/search-params';
 import { useChanges } from '../app/use-changes';
 import { Button } from '../design/button';
-import { Commit, commitColours } from '../design/commit';
+import { Commit, commitColours, shortCommit } from '../design/commit';
 import { useNow } from '../design/now';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
@@ -115,7 +114,7 @@ function Entry({
       {rollback ? (
         <Button
           disabledReason={rollback.enabled ? undefined : rollback.disabledReason || 'not possible now'}
-          aria-label={actionTitle(rollback)}
+          aria-label={`Roll back to it: ${shortCommit(entry.commit)}`}
           data-verb={rollback.verb}
           onClick={() => setAsked(rollback)}
         >

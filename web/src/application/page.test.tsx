@@ -179,7 +179,7 @@ describe('the application', () => {
 
     expect(await screen.findByText('spec.repicas is no field')).toBeTruthy();
     expect(await violations(container)).toEqual([]);
-    await user.click(screen.getByRole('button', { name: 'Roll back to 7be2104' }));
+    await user.click(screen.getByRole('button', { name: 'Roll back to it: 7be2104' }));
     const dialog = within(screen.getByRole('dialog'));
     expect(dialog.getByText('applies commit 7be2104 again; Git stays as it is')).toBeTruthy();
     expect(await dialog.findByText('2 of 3 clusters change: us and eu; what changes on asia is not known')).toBeTruthy();
@@ -203,7 +203,7 @@ describe('the application', () => {
       ...ANSWERS,
       'POST /applications/shop/rollback/plan': new Refusal(400, 'the repository cannot be read now'),
     });
-    await user.click(await screen.findByRole('button', { name: 'Roll back to 7be2104' }));
+    await user.click(await screen.findByRole('button', { name: 'Roll back to it: 7be2104' }));
 
     const dialog = within(screen.getByRole('dialog'));
     expect(await dialog.findByText('What would change is not known: the repository cannot be read now')).toBeTruthy();
@@ -219,7 +219,7 @@ describe('the application', () => {
     });
     await user.click(await screen.findByRole('button', { name: 'Show older' }));
 
-    expect(await screen.findByRole('button', { name: 'Roll back to 7be2104' })).toBeTruthy();
+    expect(await screen.findByRole('button', { name: 'Roll back to it: 7be2104' })).toBeTruthy();
     expect(screen.queryByRole('button', { name: 'Show older' })).toBeNull();
     const reads = () => asked.filter(({ path }) => path === '/applications/shop/history').length;
     const before = reads();
@@ -236,7 +236,7 @@ describe('the application', () => {
       },
     });
 
-    const button = await screen.findByRole('button', { name: 'Roll back to 7be2104' });
+    const button = await screen.findByRole('button', { name: 'Roll back to it: 7be2104' });
     expect(button.getAttribute('aria-disabled')).toBe('true');
   });
 
