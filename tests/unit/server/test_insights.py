@@ -111,6 +111,33 @@ async def test_a_chart_of_traffic_follows_it(tmp_path: Path) -> None:
     assert [each["wanted"]["canary"] for each in moved["now"]] == [50]
 
 
+async def test_marks_go_on_where_they_were_read_last_and_tell_what_people_did(
+    tmp_path: Path,
+) -> None:
+    async with server_world.served(tmp_path) as world:
+        path = f"{API}/runs/run-web/marks"
+        await told_traffic(world, "run-web", 10)
+        _, first = await world.ask("GET", path)
+        await told_traffic(world, "run-web", 50)
+        decided = records.AuditRecord(
+            world.clock.now(), "ana", "run.pause", "ok", run_id="run-web", document={"reason": "x"}
+        )
+        await world.service.store.audit.write(decided)
+        await told_traffic(world, "run-web", 90)
+        _, second = await world.ask("GET", path)
+        missing, _ = await world.ask("GET", f"{API}/runs/none/marks")
+
+    weights = [mark["sentence"] for mark in second["items"] if mark["kind"] == "weights"]
+    assert [mark["kind"] for mark in first["items"]] == ["weights"]
+    assert [said.split(": ")[1].split(",")[0] for said in weights] == [
+        "canary 10",
+        "canary 50",
+        "canary 90",
+    ]
+    assert "ana paused the run: x" in [mark["sentence"] for mark in second["items"]]
+    assert missing == 404
+
+
 async def test_only_runs_of_one_application_are_compared(tmp_path: Path) -> None:
     async with server_world.served(tmp_path) as world:
         await ended(world, "run-next", "web", statuses.RunStatus.FAILED, minutes=5)

@@ -1069,6 +1069,23 @@ export interface RunComparison {
   clustersRemoved: string[];
 }
 
+/** Something at a moment of a run that is worth a look back. */
+export interface RunMark {
+  at: string;
+  kind: string;
+  sentence: string;
+  stage: string;
+  clusters: string[];
+  result: string;
+}
+
+/** The marks of a run's time line, in the order they happened. */
+export interface RunMarks {
+  run: string;
+  items: RunMark[];
+  omitted: number;
+}
+
 /** One run of a distribution. */
 export interface RunPoint {
   run: string;

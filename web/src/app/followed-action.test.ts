@@ -35,7 +35,7 @@ test('what is not possible any more says why', () => {
   const late = { ...approve, enabled: false, disabledReason: 'ben has approved already' };
 
   expect(standingOf(approve, late)).toEqual({ kind: 'over', why: 'ben has approved already' });
-  expect(standingOf(approve, null)).toEqual({ kind: 'over', why: 'What it was about is not there any more.' });
+  expect(standingOf(approve, null)).toEqual({ kind: 'over', why: 'things have moved on, and nothing of the kind is asked now' });
 });
 
 test('where the words are the same it is said that the run has moved on', () => {

@@ -23,8 +23,8 @@ function wishOf({ path, body }: Action): string {
 
 /** Say how the action that was `read` stands `now`; null: it is not offered any more. */
 export function standingOf(read: Action, now: Action | null): Standing {
-  if (now === null) return { kind: 'over', why: 'What it was about is not there any more.' };
-  if (!now.enabled) return { kind: 'over', why: now.disabledReason || 'It is not possible now.' };
+  if (now === null) return { kind: 'over', why: 'things have moved on, and nothing of the kind is asked now' };
+  if (!now.enabled) return { kind: 'over', why: now.disabledReason || 'it is not possible now' };
   const isBound = JSON.stringify(now.body) !== JSON.stringify(read.body);
   const isSaid = now.consequence !== read.consequence && holdsFast(now);
   return isBound || isSaid ? { kind: 'changed', action: now } : { kind: 'same', action: now };

@@ -6,11 +6,10 @@ import type { Page } from '../api/client';
 import { get, segment } from '../api/client';
 import type { Application, HistoryEntry } from '../api/types';
 import { ActionDialog } from '../app/actions';
-import { actionTitle } from '../app/action-words';
 import { useChangeSearch } from '../app/search-params';
 import { useChanges } from '../app/use-changes';
 import { Button } from '../design/button';
-import { Commit, commitColours } from '../design/commit';
+import { Commit, commitColours, shortCommit } from '../design/commit';
 import { useNow } from '../design/now';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
@@ -97,7 +96,7 @@ function Entry({
     <li className={isChosen ? 'history-entry history-chosen' : 'history-entry'}>
       <StateWord status={entry.status} />
       <Commit commit={entry.commit} colour={colour} />
-      <span className="grow breakable">
+      <span className="grow breakable history-subject">
         {entry.run ? (
           <Link to="/runs/$run" params={{ run: entry.run }}>
             {entry.subject || entry.run}
@@ -107,13 +106,15 @@ function Entry({
         )}
         {entry.reason && <span className="muted"> {entry.reason}</span>}
       </span>
-      <span className="muted breakable">{entry.by || entry.trigger}</span>
+      <span className="muted breakable" title={entry.by || entry.trigger}>
+        {nameOf(entry.by) || entry.trigger}
+      </span>
       <span className="muted">{entry.started && <Elapsed from={entry.started} until={entry.finished} />}</span>
       <Time at={entry.at} />
       {rollback ? (
         <Button
           disabledReason={rollback.enabled ? undefined : rollback.disabledReason || 'not possible now'}
-          aria-label={actionTitle(rollback)}
+          aria-label={`Roll back to it: ${shortCommit(entry.commit)}`}
           data-verb={rollback.verb}
           onClick={() => setAsked(rollback)}
         >
@@ -129,4 +130,9 @@ function Entry({
       )}
     </li>
   );
+}
+
+/** Who wrote a commit, without their address: `Ana <ana@example.com>`. */
+function nameOf(person: string): string {
+  return person.replace(/\s*<[^<>]*>$/, '') || person;
 }

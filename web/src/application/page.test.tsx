@@ -179,7 +179,7 @@ describe('the application', () => {
 
     expect(await screen.findByText('spec.repicas is no field')).toBeTruthy();
     expect(await violations(container)).toEqual([]);
-    await user.click(screen.getByRole('button', { name: 'Roll back to 7be2104' }));
+    await user.click(screen.getByRole('button', { name: 'Roll back to it: 7be2104' }));
     const dialog = within(screen.getByRole('dialog'));
     expect(dialog.getByText('applies commit 7be2104 again; Git stays as it is')).toBeTruthy();
     expect(await dialog.findByText('2 of 3 clusters change: us and eu; what changes on asia is not known')).toBeTruthy();
@@ -203,7 +203,7 @@ describe('the application', () => {
       ...ANSWERS,
       'POST /applications/shop/rollback/plan': new Refusal(400, 'the repository cannot be read now'),
     });
-    await user.click(await screen.findByRole('button', { name: 'Roll back to 7be2104' }));
+    await user.click(await screen.findByRole('button', { name: 'Roll back to it: 7be2104' }));
 
     const dialog = within(screen.getByRole('dialog'));
     expect(await dialog.findByText('What would change is not known: the repository cannot be read now')).toBeTruthy();
@@ -219,7 +219,7 @@ describe('the application', () => {
     });
     await user.click(await screen.findByRole('button', { name: 'Show older' }));
 
-    expect(await screen.findByRole('button', { name: 'Roll back to 7be2104' })).toBeTruthy();
+    expect(await screen.findByRole('button', { name: 'Roll back to it: 7be2104' })).toBeTruthy();
     expect(screen.queryByRole('button', { name: 'Show older' })).toBeNull();
     const reads = () => asked.filter(({ path }) => path === '/applications/shop/history').length;
     const before = reads();
@@ -236,7 +236,7 @@ describe('the application', () => {
       },
     });
 
-    const button = await screen.findByRole('button', { name: 'Roll back to 7be2104' });
+    const button = await screen.findByRole('button', { name: 'Roll back to it: 7be2104' });
     expect(button.getAttribute('aria-disabled')).toBe('true');
   });
 
@@ -249,6 +249,52 @@ describe('the application', () => {
 
     expect(await screen.findByText('volary sync shop')).toBeTruthy();
     expect(screen.getByText('Drift is not known yet')).toBeTruthy();
+  });
+
+  it('keeps the windows that were read when they cannot be read again, and says that they may be old', async () => {
+    const user = userEvent.setup();
+    let isThere = true;
+    const closed = {
+      since: '2026-03-12T14:00:00Z',
+      until: '2026-04-11T14:00:00Z',
+      items: [
+        {
+          application: 'shop',
+          wave: 'rest',
+          clusters: ['eu'],
+          starts: '2026-03-20T00:00:00Z',
+          ends: null,
+          reason: 'quarter end',
+        },
+      ],
+      omitted: 0,
+      unread: [],
+      pending: 0,
+    };
+    openScreen('/applications/shop?tab=windows', {
+      ...ANSWERS,
+      'GET /calendar': () => (isThere ? closed : new Refusal(400, 'the store cannot be read')),
+      'POST /applications/shop/rollback': { run: 'run-3', reason: '' },
+    });
+    expect(await screen.findByText('quarter end')).toBeTruthy();
+    expect(screen.queryByText(/This may be old/)).toBeNull();
+    isThere = false;
+    // What somebody does has everything read again.
+    await user.click(screen.getByRole('button', { name: 'Roll back' }));
+    await user.click(within(screen.getByRole('dialog')).getByRole('button', { name: 'Roll back' }));
+
+    expect(await screen.findByText(/This may be old: the store cannot be read/)).toBeTruthy();
+    expect(screen.getByText('quarter end')).toBeTruthy();
+  });
+
+  it('says of windows that never could be read what went wrong', async () => {
+    openScreen('/applications/shop?tab=windows', {
+      ...ANSWERS,
+      'GET /calendar': new Refusal(400, 'the store cannot be read'),
+    });
+
+    expect((await screen.findByRole('alert')).textContent).toContain('the store cannot be read');
+    expect(screen.getByRole('button', { name: 'Try again' })).toBeTruthy();
   });
 
   it('says that there is no such application', async () => {

@@ -4,7 +4,8 @@ import type { ClusterStrip } from './version-strip';
 
 /** Clusters whose strips are drawn; those beyond have the same list of runs below. */
 const MOST_STRIPS = 40;
-const DAY_MS = 86_400_000;
+/** No shorter: the first minutes of an application are not stretched over the page. */
+const LEAST_MS = 600_000;
 /** Narrower than this share of the whole, a commit's name has no room. */
 const ROOM = 0.09;
 
@@ -25,7 +26,7 @@ export function StripChart({
 }) {
   const starts = strips.flatMap((strip) => strip.segments.map((segment) => segment.from));
   if (starts.length === 0) return null;
-  const since = Math.min(...starts, now - DAY_MS);
+  const since = Math.min(...starts, now - LEAST_MS);
   const share = (at: number) => (at - since) / Math.max(1, now - since);
   return (
     <section className="strips" aria-label="Versions over time">

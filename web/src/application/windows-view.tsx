@@ -9,23 +9,36 @@ import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
 
 const DAYS = 30;
+const AGAIN_MS = 60_000;
 
 /** When nothing begins, and where. */
 export function WindowsView({ application }: { application: string }) {
-  const calendar = useQuery(reading<Calendar>('/calendar', { application, days: DAYS }));
+  const calendar = useQuery({
+    ...reading<Calendar>('/calendar', { application, days: DAYS }),
+    refetchInterval: AGAIN_MS,
+  });
   if (calendar.isPending) return <Loading lines={4} />;
-  if (calendar.isError)
-    return <Failed error={calendar.error} onRetry={() => void calendar.refetch()} />;
-  const { data } = calendar;
+  if (calendar.isLoadingError) return <Failed error={calendar.error} onRetry={() => void calendar.refetch()} />;
+  const { data, error } = calendar;
   const isWhole = data.unread.length === 0 && data.pending === 0;
+  const isOld = error && (
+    <p className="small muted" role="status">
+      {`This may be old: ${error.message}; read `}
+      <Time at={new Date(calendar.dataUpdatedAt).toISOString()} />
+    </p>
+  );
   if (data.items.length === 0 && isWhole)
     return (
-      <Empty title={`Nothing is closed in the next ${DAYS} days`}>
-        <code>freezes</code> and <code>windows</code> of a wave say when nothing begins there.
-      </Empty>
+      <>
+        {isOld}
+        <Empty title={`Nothing is closed in the next ${DAYS} days`}>
+          <code>freezes</code> and <code>windows</code> of a wave say when nothing begins there.
+        </Empty>
+      </>
     );
   return (
     <div className="stack">
+      {isOld}
       {data.unread.map((file) => (
         <Note key={file.application}>{`The windows of ${file.application} are not known: ${file.reason}`}</Note>
       ))}

@@ -2,7 +2,7 @@ import { act, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, test, vi } from 'vitest';
 
 import { violations } from '../../tests/axe';
-import { action, actions, analysis, bigRun, iso, smallRun, traffic } from '../../tests/fixtures/run';
+import { action, actions, analysis, bigRun, iso, marks, smallRun, traffic } from '../../tests/fixtures/run';
 import type { Action } from '../api/types';
 import { Api, Refusal, show, type Asked } from '../../tests/screen';
 
@@ -18,6 +18,7 @@ function api(changes: Record<string, unknown> = {}): Api {
     [`${RUN}/analysis`]: analysis(CLUSTERS),
     [`${RUN}/traffic`]: traffic(CLUSTERS),
     [`${RUN}/events`]: { items: [], cursor: '' },
+    [`${RUN}/marks`]: marks(),
     '/applications/shop': { run: 'r-20260312-1', cause: 'eu-west: 2 of 3 pods ready; ImagePullBackOff' },
     ...changes,
   });
@@ -285,4 +286,31 @@ test('a question that is over says why, sends nothing and keeps the focus in sig
   expect(sent).toEqual([]);
   fireEvent.click(dialog.getByRole('button', { name: 'Close' }));
   expect(screen.queryByRole('dialog')).toBeNull();
+});
+
+test('marks of the time line are walked by arrows, and say what happened and when', async () => {
+  api({ [RUN]: { ...smallRun(), summary: { ...smallRun().summary, finished: iso(60), status: 'failed' } } });
+  const { container } = show(RUN);
+  const lane = within(await screen.findByRole('toolbar', { name: 'What happened' }));
+  const signs = lane.getAllByRole('button');
+  const told = () => screen.getByRole('list', { name: 'What happened then' }).textContent;
+
+  expect(signs.map((sign) => sign.tabIndex)).toEqual([-1, -1, -1, -1, -1, 0]);
+  expect(signs[5]?.textContent).toBe('✕');
+  expect(told()).toContain('errors: canary 2.6 %, baseline 0.4 %');
+  act(() => signs[5]?.focus());
+  fireEvent.keyDown(document.activeElement ?? document.body, { key: 'Home' });
+  fireEvent.keyDown(document.activeElement ?? document.body, { key: 'ArrowRight' });
+  fireEvent.keyDown(document.activeElement ?? document.body, { key: 'ArrowRight' });
+
+  expect(document.activeElement?.getAttribute('aria-label')).toContain('ana paused the run: <b>lunch</b>');
+  expect(told()).toContain('ana paused the run: <b>lunch</b>');
+  expect(await violations(container)).toEqual([]);
+});
+
+test('a time line whose marks cannot be read says so', async () => {
+  api({ [`${RUN}/marks`]: new Refusal(400, 'the store cannot be read') });
+  show(RUN);
+
+  expect(await screen.findByText('What happened is not known: the store cannot be read')).toBeTruthy();
 });

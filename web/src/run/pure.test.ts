@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 
-import { analysis, smallRun, START } from '../../tests/fixtures/run';
+import { analysis, mark, smallRun, START } from '../../tests/fixtures/run';
 import { aligned, boundsSentence, byCluster, pooled } from './chart-data';
 import { strip } from './heat-strip';
 import { addLines, NO_LINES, type LogEntry } from './log-lines';
 import { linesOf, matrixOf } from './matrix';
 import { nextRow } from './grid';
-import { timeLine } from './timeline-model';
+import { groupLabel, groupMarks, lookOf, signOf, timeLine } from './timeline-model';
 import { splitFrom, splitOf, splitSentence } from './traffic-split';
 
 test('a split is laid out from 0 to 100 and says where it is not as wanted', () => {
@@ -83,11 +83,42 @@ test('the map has a path for each state that there is', () => {
   expect([...paths].filter(([, path]) => path !== '').map(([tone]) => tone)).toEqual(['good', 'busy', 'bad']);
 });
 
-test('the time line has a bar for what began and a mark for what people decided', () => {
+test('the time line has a bar for what began', () => {
   const line = timeLine(smallRun(), START + 60_000);
 
   expect(line?.bars.map((bar) => [bar.label, bar.until - bar.from])).toEqual([['canary', 58_000]]);
-  expect(line?.marks.map((mark) => mark.label)).toEqual(['ben approved']);
+});
+
+test('marks that would lie over each other are one with a number, and each other has its sign', () => {
+  const line = { from: START, until: START + 100_000, bars: [] };
+  const shown = [mark(0, 'approved', 'ben approved'), mark(50, 'paused', 'ana paused the run'), mark(52, 'resumed', 'ana resumed the run')];
+
+  const groups = groupMarks(line, shown, 11);
+
+  expect(groups.map((group) => [group.place, signOf(group), groupLabel(group)])).toEqual([
+    [0, '✓', 'ben approved'],
+    [0.5, '2', '2 marks, the first: ana paused the run'],
+  ]);
+  expect(groups.map((group) => group.kind)).toEqual(['approved', 'many']);
+});
+
+test('thousands of marks are never more signs than there is room for, and none is lost', () => {
+  const line = { from: START, until: START + 1000_000, bars: [] };
+  const shown = Array.from({ length: 2000 }, (_, place) => mark(place / 2, 'weights', `traffic ${place}`));
+
+  const groups = groupMarks(line, shown, 48);
+
+  expect(groups.length).toBeLessThanOrEqual(48);
+  expect(groups.reduce((sum, group) => sum + group.marks.length, 0)).toBe(2000);
+});
+
+test('every kind has a sign of its own beside its colour, verdicts by their result', () => {
+  const kinds = ['rejected', 'paused', 'resumed', 'decision', 'weights', 'lost', 'back', 'rollback'];
+  const line = { from: START, until: START + 1000, bars: [] };
+  const signs = kinds.flatMap((kind) => groupMarks(line, [mark(0, kind, '')], 9).map(signOf));
+
+  expect(new Set(signs).size).toBe(kinds.length);
+  expect(lookOf(mark(0, 'verdict', '', { result: 'failure' }))).toBe('failure');
 });
 
 test('an approval that is waited for has a bar from the end of the stage before it', () => {

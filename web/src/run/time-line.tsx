@@ -1,9 +1,10 @@
-import { useEffect, useId, useRef } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 
 import type { Run } from '../api/types';
 import { duration, exact } from '../design/clock';
 import { useNow } from '../design/now';
 import { stateOf } from '../design/state';
+import { MarkDetails, MarkLane, useMarks } from './time-marks';
 import { timeLine } from './timeline-model';
 import './time-line.css';
 
@@ -18,6 +19,10 @@ export function TimeLineView({ run, at, onAt }: { run: Run; at: number | null; o
   const id = useId();
   const frame = useRef<HTMLDivElement>(null);
   const bars = line?.bars.length ?? 0;
+  const { groups, omitted, error } = useMarks(run.summary.id, line, run.summary.finished === null);
+  // By its time: it is found again when others come, or lie closer together.
+  const [chosen, setChosen] = useState<number | null>(null);
+  const group = (chosen !== null && groups.filter(({ at: then }) => then <= chosen).at(-1)) || groups.at(-1);
   useEffect(() => {
     // What goes on now is at the end.
     if (frame.current) frame.current.scrollTop = frame.current.scrollHeight;
@@ -58,68 +63,80 @@ export function TimeLineView({ run, at, onAt }: { run: Run; at: number | null; o
         role="region"
         aria-label="Stages over time"
       >
-        <ul className="time-line-labels" style={{ width: LABEL }}>
-          {line.bars.map((bar) => (
-            <li key={bar.id} className="truncate" title={bar.label} style={{ height: BAR }}>
-              {bar.label}
-              <span className="spoken">
-                {' '}
-                {stateOf(bar.status).word}, {duration((bar.until - bar.from) / 1000)}
-              </span>
-            </li>
-          ))}
-        </ul>
-        {/* The slider does the same by keyboard. */}
-        <div
-          className="time-line-bars"
-          aria-hidden="true"
-          onPointerMove={(event) => {
-            const box = event.currentTarget.getBoundingClientRect();
-            onAt(line.from + (Math.min(box.width, Math.max(0, event.clientX - box.left)) / box.width) * span);
-          }}
-          onPointerLeave={() => onAt(null)}
-        >
-          <svg width="100%" height={height}>
-            {line.bars.map((bar, index) => (
-              <g key={bar.id}>
-                <rect
-                  className={`time-bar bar-${stateOf(bar.status).tone}`}
-                  x={`${place(bar.from)}%`}
-                  y={index * BAR + 3}
-                  width={`${Math.max(0.3, place(bar.until) - place(bar.from))}%`}
-                  height={BAR - 6}
-                  rx="2"
-                />
-                {bar.ends.slice(0, 200).map((end, number) => (
+        {groups.length > 0 && (
+          <div className="mark-row">
+            <span className="time-line-labels truncate" style={{ width: LABEL }} aria-hidden="true">
+              What happened
+            </span>
+            <MarkLane
+              groups={groups}
+              chosen={group ? groups.indexOf(group) : -1}
+              onChoose={(index) => setChosen(groups[index]?.at ?? null)}
+            />
+          </div>
+        )}
+        <div className="time-line-rows">
+          <ul className="time-line-labels" style={{ width: LABEL }}>
+            {line.bars.map((bar) => (
+              <li key={bar.id} className="truncate" title={bar.label} style={{ height: BAR }}>
+                {bar.label}
+                <span className="spoken">
+                  {' '}
+                  {stateOf(bar.status).word}, {duration((bar.until - bar.from) / 1000)}
+                </span>
+              </li>
+            ))}
+          </ul>
+          {/* The slider does the same by keyboard. */}
+          <div
+            className="time-line-bars"
+            aria-hidden="true"
+            onPointerMove={(event) => {
+              const box = event.currentTarget.getBoundingClientRect();
+              onAt(line.from + (Math.min(box.width, Math.max(0, event.clientX - box.left)) / box.width) * span);
+            }}
+            onPointerLeave={() => onAt(null)}
+          >
+            <svg width="100%" height={height}>
+              {line.bars.map((bar, index) => (
+                <g key={bar.id}>
                   <rect
-                    key={number}
-                    className={`time-end end-${stateOf(end.status).tone}`}
-                    x={`${place(end.at)}%`}
+                    className={`time-bar bar-${stateOf(bar.status).tone}`}
+                    x={`${place(bar.from)}%`}
                     y={index * BAR + 3}
-                    width="1"
+                    width={`${Math.max(0.3, place(bar.until) - place(bar.from))}%`}
                     height={BAR - 6}
+                    rx="2"
                   />
-                ))}
-              </g>
-            ))}
-            {line.marks.map((mark, index) => (
-              <line key={index} className={`time-mark mark-${mark.kind}`} x1={`${place(mark.at)}%`} x2={`${place(mark.at)}%`} y1="0" y2={height}>
-                <title>{mark.label}</title>
-              </line>
-            ))}
-            {at !== null && <line className="time-cursor" x1={`${place(at)}%`} x2={`${place(at)}%`} y1="0" y2={height} />}
-          </svg>
+                  {bar.ends.slice(0, 200).map((end, number) => (
+                    <rect
+                      key={number}
+                      className={`time-end end-${stateOf(end.status).tone}`}
+                      x={`${place(end.at)}%`}
+                      y={index * BAR + 3}
+                      width="1"
+                      height={BAR - 6}
+                    />
+                  ))}
+                </g>
+              ))}
+              {groups.map((each) => (
+                <line
+                  key={each.at}
+                  className={each === group ? 'time-mark time-mark-chosen' : 'time-mark'}
+                  x1={`${each.place * 100}%`}
+                  x2={`${each.place * 100}%`}
+                  y1="0"
+                  y2={height}
+                />
+              ))}
+              {at !== null && <line className="time-cursor" x1={`${place(at)}%`} x2={`${place(at)}%`} y1="0" y2={height} />}
+            </svg>
+          </div>
         </div>
       </div>
-      {line.marks.length > 0 && (
-        <ul className="row wrap small muted">
-          {line.marks.map((mark, index) => (
-            <li key={index}>
-              {mark.label} ({duration((mark.at - line.from) / 1000)} in)
-            </li>
-          ))}
-        </ul>
-      )}
+      {group && <MarkDetails group={group} omitted={omitted} />}
+      {error && <p className="small muted" role="status">{`What happened is not known: ${error.message}`}</p>}
     </section>
   );
 }

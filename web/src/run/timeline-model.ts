@@ -1,6 +1,6 @@
-/** A run on a line of time: its stages as bars, what people decided as marks. Pure. */
+/** A run on a line of time: its stages as bars, what happened as marks. Pure. */
 
-import type { Run, Stage } from '../api/types';
+import type { Run, RunMark, Stage } from '../api/types';
 import { parsed } from '../design/clock';
 import { columnKey, stageTitle } from './matrix';
 
@@ -15,17 +15,21 @@ export interface Bar {
   ends: { at: number; status: string }[];
 }
 
-export interface Mark {
+/** Marks that would lie over each other, as one. */
+export interface MarkGroup {
+  /** Milliseconds: of the first of them. */
   at: number;
-  label: string;
-  kind: 'approved' | 'rejected' | 'weights';
+  /** Where it is on the line, from 0 to 1. */
+  place: number;
+  marks: RunMark[];
+  /** What it looks like: the kind of all of them, else `many`. */
+  kind: string;
 }
 
 export interface TimeLine {
   from: number;
   until: number;
   bars: Bar[];
-  marks: Mark[];
 }
 
 /** Lay a run out until `now`; null: it has not begun. */
@@ -35,7 +39,7 @@ export function timeLine(run: Run, now: number): TimeLine | null {
   const until = Math.max(from + 1000, parsed(run.summary.finished) ?? now);
   const stages = run.rollback ? [...run.stages, run.rollback] : run.stages;
   const bars = stages.map((stage) => barOf(stage, stages, until)).filter((bar) => bar !== null);
-  return { from, until, bars, marks: marksOf(run) };
+  return { from, until, bars };
 }
 
 function barOf(stage: Stage, all: readonly Stage[], until: number): Bar | null {
@@ -62,13 +66,54 @@ function waitingSince(stage: Stage, all: readonly Stage[]): number | null {
   return ends.length > 0 ? Math.max(...ends) : null;
 }
 
-function marksOf(run: Run): Mark[] {
-  return run.approvals
-    .map((approval): Mark | null => {
-      const at = parsed(approval.at);
-      const verb = approval.approved ? 'approved' : 'rejected';
-      const about = approval.group ? ` ${approval.group}` : '';
-      return at === null ? null : { at, kind: verb, label: `${approval.by} ${verb}${about}` };
-    })
-    .filter((mark) => mark !== null);
+/**
+ * Lay marks out on a line, at most `room` beside each other; nearer ones are one group.
+ *
+ * Marks come in the order of time, and stay in it.
+ */
+export function groupMarks(line: TimeLine, marks: readonly RunMark[], room: number): MarkGroup[] {
+  const groups: MarkGroup[] = [];
+  for (const mark of marks) {
+    const at = parsed(mark.at);
+    if (at === null) continue;
+    const place = Math.min(1, Math.max(0, (at - line.from) / (line.until - line.from)));
+    const last = groups.at(-1);
+    if (last && place - last.place < 1 / Math.max(1, room - 1)) {
+      last.marks.push(mark);
+      if (lookOf(mark) !== last.kind) last.kind = 'many';
+    } else groups.push({ at, place, marks: [mark], kind: lookOf(mark) });
+  }
+  return groups;
+}
+
+/** What a mark looks like: its kind, of a verdict its result. */
+export function lookOf(mark: RunMark): string {
+  return mark.kind === 'verdict' ? mark.result || 'inconclusive' : mark.kind;
+}
+
+const SIGNS: Record<string, string> = {
+  approved: '✓',
+  rejected: '✕',
+  paused: '‖',
+  resumed: '▸',
+  decision: '●',
+  weights: '⇄',
+  success: '✓',
+  failure: '✕',
+  inconclusive: '?',
+  lost: '⌀',
+  back: '↩',
+  rollback: '↺',
+};
+
+/** The sign of a group, beside its colour: of several how many they are. */
+export function signOf(group: MarkGroup): string {
+  return group.marks.length > 1 ? String(group.marks.length) : (SIGNS[group.kind] ?? '●');
+}
+
+/** What is read out of a group. */
+export function groupLabel(group: MarkGroup): string {
+  const [first] = group.marks;
+  if (group.marks.length === 1 && first) return first.sentence;
+  return `${group.marks.length} marks, the first: ${first?.sentence ?? ''}`;
 }

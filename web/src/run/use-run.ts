@@ -43,7 +43,8 @@ export function useRun(id: string): Followed {
         timer.current = undefined;
         const began = performance.now();
         readAt.current = began;
-        void client.invalidateQueries({ queryKey: [`${runPath(id)}/actions`] });
+        for (const beside of ['actions', 'marks'])
+          void client.invalidateQueries({ queryKey: [`${runPath(id)}/${beside}`] });
         void refetch().finally(() => {
           took.current = performance.now() - began;
         });

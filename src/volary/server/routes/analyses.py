@@ -3,6 +3,7 @@
 from starlette import requests, responses
 
 from volary.controller.api import analysis_representations
+from volary.controller.api.insights import run_marks
 from volary.server import server_state
 from volary.server.authorization import access
 from volary.server.http import encoding, paging
@@ -32,6 +33,14 @@ async def get_traffic(request: requests.Request, run: str) -> responses.Response
     """Show how a run moved traffic: wanted and observed, by cluster."""
     insights = server_state.of(request).service.insights
     return encoding.one(request, await insights.traffic(run))
+
+
+@router.get("/runs/{run}/marks", responses=response_schemas.one(run_marks.RunMarks))
+@access.needs(Permission.VIEW, access.Scope.RUN)
+async def get_marks(request: requests.Request, run: str) -> responses.Response:
+    """Show what marks a run's time line: decisions, traffic, verdicts, clusters lost and back."""
+    insights = server_state.of(request).service.insights
+    return encoding.one(request, await insights.marks(run))
 
 
 @router.get(

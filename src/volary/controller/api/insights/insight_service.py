@@ -19,6 +19,7 @@ from volary.controller.api.insights import (
     answer_cache,
     delivery_figures,
     run_comparisons,
+    run_marks,
     traffic_charts,
 )
 from volary.engine.persistence import codec
@@ -30,6 +31,10 @@ from volary.store import pagination, records, stores
 _MOST_FINDINGS = 50_000
 #: Events about traffic of a run that are read.
 _MOST_EVENTS = 20_000
+#: Verdicts, and decisions of people, of which there are marks: the newest.
+_MOST_MARKS = 500
+#: Pauses of an application that are looked through for those of a run.
+_MOST_PAUSES = 50
 #: Runs that figures are made of, the newest.
 _MOST_RUNS = 20_000
 _PAGE = 1_000
@@ -44,6 +49,9 @@ class InsightService:
     store: stores.Store
     clock: clocks.Clock
     answers: answer_cache.AnswerCache = field(default_factory=answer_cache.AnswerCache)
+    answers: AnswerCache = field(default_factory=AnswerCache)
+    #: How far the events of runs were read for their marks.
+    _stories: OrderedDict[str, run_marks.Story] = field(default_factory=OrderedDict)
 
     async def analysis(
         self, run_id: str, *, stage: str = "", cluster: str = ""
@@ -101,6 +109,50 @@ class InsightService:
             return traffic_charts.chart(run_id, events)
 
         return await self.answers.get(("traffic", run_id), summary.version, make)
+
+    async def marks(self, run_id: str) -> run_marks.RunMarks:
+        """Return what marks the time line of a run: decisions, traffic, verdicts, lost clusters.
+
+        Raises:
+            refusals.NotFound: There is no such run.
+        """
+        summary = refusals.required(await self.store.runs.summary(run_id), "run", run_id)
+        verdicts = records.FindingFilter(kind="verdict")
+        after, last, _ = await self.store.findings.newest(run_id, verdicts, _MOST_MARKS)
+
+        async def make() -> run_marks.RunMarks:
+            # From where it was read last: a long run has very many events.
+            story = self._stories.pop(run_id, None) or run_marks.Story()
+            while page := await self.store.events.after(
+                run_id, story.number, names=run_marks.EVENTS, limit=_PAGE
+            ):
+                story = run_marks.go_on(story, page)
+            self._stories[run_id] = story
+            while len(self._stories) > _MOST_KEPT:
+                self._stories.popitem(last=False)
+            concluded = await self.store.findings.after(
+                run_id, after, wanted=verdicts, limit=_MOST_MARKS
+            )
+            approvals = await self.store.runs.approvals(run_id)
+            decisions = await self._decisions(summary)
+            return run_marks.marks(run_id, story, approvals, decisions, concluded)
+
+        return await self.answers.get(("marks", run_id), (summary.version, last), make)
+
+    async def _decisions(self, summary: records.RunSummary) -> list[records.AuditRecord]:
+        """Return what people asked of a run, and of its application while it went on."""
+        head = summary.head
+        of_run = records.AuditFilter(run_id=head.id)
+        found = list((await self.store.audit.list(of_run, limit=_MOST_MARKS)).items)
+        for action in ("application.pause", "application.resume"):
+            wanted = records.AuditFilter(application=head.application, action=action)
+            page = await self.store.audit.list(wanted, limit=_MOST_PAUSES)
+            found += (
+                entry
+                for entry in page.items
+                if head.created <= entry.at and (head.finished is None or entry.at <= head.finished)
+            )
+        return found
 
     async def comparison(self, run_id: str, before: str) -> analysis_representations.RunComparison:
         """Return what differs between a run and another one of its application.
