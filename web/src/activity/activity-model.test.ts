@@ -7,7 +7,9 @@ it.each([
   [{}, 'ana paused shop'],
   [{ action: 'cluster.drain', application: '', document: { cluster: 'eu' } }, 'ana drained eu'],
   [{ action: 'run.approve', result: 'denied' }, 'ana: run.approve shop (was not allowed)'],
-  [{ action: 'token.create', application: '', document: { name: 'ci' } }, 'ana: token.create ci'],
+  [{ action: 'token.create', application: '', document: { name: 'ci' } }, 'ana made the token ci'],
+  [{ action: 'session.begin', application: '', project: '', document: {} }, 'ana logged in'],
+  [{ action: 'object.taken-over', application: '', document: { name: 'web' } }, 'ana: object.taken-over web'],
   [{ action: 'run.retry', result: 'failed' }, 'ana: run.retry shop (failed)'],
 ])('says who did what: %j', (fields, sentence) => {
   expect(describeEntry(entry(fields))).toBe(sentence);

@@ -63,8 +63,11 @@ export function Shell() {
         </nav>
         <span className="grow" />
         <button type="button" className="button shell-search" onClick={() => setPalette(true)}>
+          <svg viewBox="0 0 16 16" className="shell-search-mark" aria-hidden="true">
+            <path d="M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10Zm3.6-1.4L14 14" />
+          </svg>
           <span className="shell-search-word">Go to…</span>
-          <kbd>⌘K</kbd>
+          <kbd aria-hidden="true">⌘K</kbd>
         </button>
         <PersonMenu onHelp={() => setHelp(true)} />
       </header>

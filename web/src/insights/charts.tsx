@@ -7,10 +7,12 @@ import { scatterOf, writeValue, type Bar } from './insights-model';
 /** Drawn in this box and scaled with the page. */
 const WIDTH = 480;
 const HEIGHT = 150;
-const LEFT = 40;
-const RIGHT = 44;
+const LEFT = 44;
+const RIGHT = 56;
 const BOTTOM = 18;
 const TOP = 8;
+/** Two levels whose labels would lie over each other. */
+const CLOSE = 0.1;
 const inner = { width: WIDTH - LEFT - RIGHT, height: HEIGHT - BOTTOM - TOP };
 
 const day = (at: number) => new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
@@ -45,7 +47,7 @@ export function ScatterChart({
 }) {
   const { points, ticks, median, high } = scatterOf(figure, since, until);
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className="chart" role="group" aria-label={`${title}, each run a point`}>
+    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className="figure-chart" role="group" aria-label={`${title}, each run a point`}>
       <Axis since={since} until={until} />
       {ticks.map((tick) => (
         <g key={tick.label}>
@@ -55,7 +57,7 @@ export function ScatterChart({
           </text>
         </g>
       ))}
-      {high !== null && <Level at={high} label="90 %" />}
+      {high !== null && <Level at={high} label="90 %" isAbove={median !== null && high - median < CLOSE} />}
       {median !== null && <Level at={median} label="median" />}
       {points.map(({ point, x, y }) => {
         const label = `${point.application}: ${writeValue(point.value, figure.unit)}, ${exact(Date.parse(point.at))}`;
@@ -72,11 +74,12 @@ export function ScatterChart({
   );
 }
 
-function Level({ at, label }: { at: number; label: string }) {
+/** `isAbove`: its label makes room for that of the level below it. */
+function Level({ at, label, isAbove = false }: { at: number; label: string; isAbove?: boolean }) {
   return (
     <>
       <line x1={LEFT} x2={WIDTH - RIGHT} y1={atY(at)} y2={atY(at)} className="chart-level" />
-      <text x={WIDTH - RIGHT + 4} y={atY(at) + 4} className="chart-label">
+      <text x={WIDTH - RIGHT + 4} y={atY(at) + (isAbove ? -9 : 4)} className="chart-label">
         {label}
       </text>
     </>
@@ -105,7 +108,7 @@ export function BarChart({
   const span = Math.max(1, until - since);
   const height = most ?? Math.max(1, ...bars.map((bar) => bar.value));
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className="chart" role="group" aria-label={`${title} over time`}>
+    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className="figure-chart" role="group" aria-label={`${title} over time`}>
       <Axis since={since} until={until} />
       <text x={LEFT - 5} y={atY(1) + 4} textAnchor="end" className="chart-label">
         {most === 1 ? '100 %' : height}

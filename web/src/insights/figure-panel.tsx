@@ -17,7 +17,7 @@ export function FigurePanel({ figure, insights }: { figure: Distribution; insigh
         <p className="figure-value">{writeValue(figure.unit === 'seconds' ? figure.median : figure.value, figure.unit)}</p>
         <p className="muted small">{describeSpread(figure)}</p>
       </header>
-      <Chart figure={figure} insights={insights} title={title} />
+      {figure.points.length > 0 && <Chart figure={figure} insights={insights} title={title} />}
       <p className="small">{figure.definition}</p>
       <Runs figure={figure} />
     </section>

@@ -11,7 +11,11 @@ it.each([
   [null, 'seconds', 'no data'],
   [3725, 'seconds', '1 h 02 m'],
   [0.125, 'ratio', '12.5 %'],
-  [0.5, 'perDay', '0.5 a day'],
+  [0.5, 'perDay', '3.5 a week'],
+  [1 / 30, 'perDay', '1 a month'],
+  [1 / 366, 'perDay', 'less than 1 a month'],
+  [0, 'perDay', '0 a day'],
+  [2.5, 'perDay', '2.5 a day'],
   [123.4, 'perDay', '123 a day'],
 ])('writes %j %s', (value, unit, written) => {
   expect(writeValue(value, unit)).toBe(written);

@@ -34,8 +34,20 @@ export function writeValue(value: number | null, unit: string): string {
   if (value === null) return 'no data';
   if (unit === 'ratio') return `${round(value * 100)} %`;
   if (unit === 'seconds') return duration(value);
-  if (unit === 'perDay') return `${round(value)} a day`;
+  if (unit === 'perDay') return writeRate(value);
   return String(round(value));
+}
+
+/** How often, in the shortest span in which it happens at least once. */
+function writeRate(aDay: number): string {
+  const spans: readonly (readonly [number, string])[] = [
+    [1, 'day'],
+    [7, 'week'],
+    [30, 'month'],
+  ];
+  if (aDay <= 0) return '0 a day';
+  const [days, name] = spans.find(([length]) => aDay * length >= 0.95) ?? [0, ''];
+  return days ? `${round(aDay * days)} a ${name}` : 'less than 1 a month';
 }
 
 function round(value: number): number {

@@ -102,7 +102,6 @@ const NAME = 240;
 const PLACE = 116;
 const RELEASED = 120;
 const HEAD = 32;
-const SCROLLBAR = 18;
 
 function Table({
   items,
@@ -134,7 +133,6 @@ function Table({
   return (
     <div
       ref={scroller}
-      style={{ height: HEAD + shown.length * height + SCROLLBAR }}
       className="panel app-table"
       // Scrolls by keyboard, so it takes the focus.
       // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex

@@ -9,6 +9,7 @@ import { Time } from '../design/time';
 import { Chart } from './chart';
 import { boundsSentence, byCluster, pooled } from './chart-data';
 import { runPath } from './use-run';
+import { factsOf } from './verdict-numbers';
 
 /** What a run measured: the verdict as a sentence, all clusters together, then each. */
 export default function AnalysisView({ run, cluster, isLive }: { run: string; cluster: string; isLive: boolean }) {
@@ -71,5 +72,20 @@ function Metric({ metric, cluster }: { metric: MetricAnalysis; cluster: string }
 }
 
 function Verdict({ verdict }: { verdict: MetricVerdict }) {
-  return <Sentence status={verdict.result}>{verdict.sentence}</Sentence>;
+  const facts = factsOf(verdict.numbers);
+  return (
+    <>
+      <Sentence status={verdict.result}>{verdict.sentence}</Sentence>
+      {facts.length > 0 && (
+        <dl className="row wrap small verdict-numbers" aria-label="What the verdict rests on">
+          {facts.map(([name, text]) => (
+            <div key={name} className="row">
+              <dt className="muted">{name}</dt>
+              <dd>{text}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </>
+  );
 }

@@ -56,11 +56,6 @@ def of_verdict(
     verdict: analysis.Verdict, own: analysis.Verdict, pooled: analysis.Verdict, at: datetime
 ) -> json.JsonObject:
     """Return the document of a verdict: what decides, what the cluster's own data and all say."""
-    numbers = {
-        name: value if isinstance(value, int) else _number(value)
-        for name, value in asdict(verdict.numbers).items()
-        if value is not None
-    }
     return {
         "metric": verdict.metric,
         "time": at.isoformat(),
@@ -69,10 +64,22 @@ def of_verdict(
         "sentence": verdict.sentence,
         "isFinal": verdict.is_final,
         "dryRun": verdict.dry_run,
-        "numbers": numbers,
+        "numbers": _of_numbers(verdict.numbers),
         "own": {"result": own.result.value, "sentence": own.sentence},
-        "pooled": {"result": pooled.result.value, "sentence": pooled.sentence},
+        "pooled": {
+            "result": pooled.result.value,
+            "sentence": pooled.sentence,
+            "numbers": _of_numbers(pooled.numbers),
+        },
         "outliers": list(pooled.outliers),
+    }
+
+
+def _of_numbers(numbers: analysis.Numbers) -> json.JsonObject:
+    return {
+        name: value if isinstance(value, int) else _number(value)
+        for name, value in asdict(numbers).items()
+        if value is not None
     }
 
 

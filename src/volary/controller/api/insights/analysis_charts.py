@@ -176,16 +176,17 @@ def _number(value: object) -> float | None:
 
 def _verdicts(finding: records.Finding) -> Iterator[analysis_representations.MetricVerdict]:
     document = finding.document
-    yield _verdict(finding.at, finding.target, document, _object(document, "numbers"))
+    yield _verdict(finding.at, finding.target, document)
     if pooled := _object(document, "pooled"):
-        yield _verdict(finding.at, _POOLED, pooled, {})
+        yield _verdict(finding.at, _POOLED, pooled)
 
 
 def _verdict(
-    at: datetime, cluster: str, document: json.JsonObject, numbers: json.JsonObject
+    at: datetime, cluster: str, document: json.JsonObject
 ) -> analysis_representations.MetricVerdict:
     result = _WORDS.get(str(document.get("result")), _WORDS[analysis.Result.INCONCLUSIVE.value])
     sentence = str(document.get("sentence", ""))
+    numbers = _object(document, "numbers")
     return analysis_representations.MetricVerdict(at, cluster, result, sentence, numbers)
 
 

@@ -123,7 +123,11 @@ def test_only_the_newest_attempt_of_a_task_counts() -> None:
 
 
 def test_verdicts_come_newest_first_with_those_over_all_clusters() -> None:
-    pooled = {"result": "pass", "sentence": "errors over 2 clusters: fine"}
+    pooled = {
+        "result": "pass",
+        "sentence": "errors over 2 clusters: fine",
+        "numbers": {"samples": 900},
+    }
     chart = analysis_charts.chart(
         "run",
         [
@@ -140,6 +144,7 @@ def test_verdicts_come_newest_first_with_those_over_all_clusters() -> None:
         ("us", "inconclusive", "errors on us: too few"),
     ]
     assert only(chart).verdicts[-1].numbers == {"looks": 1}
+    assert only(chart).verdicts[1].numbers == {"samples": 900}
     assert chart.sentence == "1 metric passed on 2 clusters"
 
 
