@@ -1,6 +1,7 @@
 """What a process has of the runs whose activities it takes.
 
-Whoever opens a run says with what: who carries tasks out, who keeps steps, who is told. An activity of a run that has none yet waits for it a while; then it fails, and is begun
+Whoever opens a run says with what: who carries tasks out, who keeps steps, who is told. An
+activity of a run that nobody has opened yet waits for it a while; then it fails, and is begun
 again by whoever takes it.
 """
 

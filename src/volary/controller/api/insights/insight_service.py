@@ -4,6 +4,7 @@ What many ask for at a time is read once, and kept until something new has happe
 read is bounded, and what is left out is counted in the answer.
 """
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -33,6 +34,8 @@ _MOST_FINDINGS = 50_000
 _MOST_EVENTS = 20_000
 #: Verdicts, and decisions of people, of which there are marks: the newest.
 _MOST_MARKS = 500
+#: Runs whose events are remembered as far as they were read.
+_MOST_STORIES = 32
 #: Pauses of an application that are looked through for those of a run.
 _MOST_PAUSES = 50
 #: Runs that figures are made of, the newest.
@@ -49,7 +52,6 @@ class InsightService:
     store: stores.Store
     clock: clocks.Clock
     answers: answer_cache.AnswerCache = field(default_factory=answer_cache.AnswerCache)
-    answers: AnswerCache = field(default_factory=AnswerCache)
     #: How far the events of runs were read for their marks.
     _stories: OrderedDict[str, run_marks.Story] = field(default_factory=OrderedDict)
 
@@ -128,7 +130,7 @@ class InsightService:
             ):
                 story = run_marks.go_on(story, page)
             self._stories[run_id] = story
-            while len(self._stories) > _MOST_KEPT:
+            while len(self._stories) > _MOST_STORIES:
                 self._stories.popitem(last=False)
             concluded = await self.store.findings.after(
                 run_id, after, wanted=verdicts, limit=_MOST_MARKS
