@@ -86,7 +86,7 @@ async def _approve_in_two_tabs(
 async def _until_everything_is_done(tab: browser_world.Tab) -> None:
     grid = tab.page.get_by_role("grid", name=GRID)
     for name in screen_world.CLUSTERS:
-        await grid.get_by_text(f"{name}, primary: done").wait_for()
+        await grid.get_by_role("gridcell", name=f"{name}, primary: done").wait_for()
 
 
 async def _try_again(given: screen_world.Screens, ana: browser_world.Tab, run: str) -> None:
@@ -98,7 +98,7 @@ async def _try_again(given: screen_world.Screens, ana: browser_world.Tab, run: s
         run, lambda shown: shown["status"] == "waiting" and _is_held(shown)
     )
     grid = ana.page.get_by_role("grid", name=GRID)
-    await grid.get_by_text("eu, primary: failed").wait_for()
+    await grid.get_by_role("gridcell", name="eu, primary: failed").wait_for()
     # By keyboard: down to the cell that failed, which stands first.
     await grid.focus()
     await ana.page.keyboard.press("ArrowRight")

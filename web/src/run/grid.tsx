@@ -346,9 +346,20 @@ interface CellProps {
 }
 
 function MatrixCell(props: CellProps) {
-  const { cell, row, density } = props;
-  const { tone } = stateOf(cell.status);
+  return props.cell.task.status === 'running' ? <RunningCell {...props} /> : <CellAt {...props} now={0} />;
+}
+
+/** Only what runs has a clock that ticks. */
+function RunningCell(props: CellProps) {
+  return <CellAt {...props} now={useNow()} />;
+}
+
+function CellAt(props: CellProps & { now: number }) {
+  const { cell, row, density, now } = props;
+  const { tone, word } = stateOf(cell.status);
   const progress = progressOf(cell.task);
+  const sentence = sentenceOf(cell);
+  const figure = density === 'shape' ? '' : figureOf(cell, now);
   return (
     // The grid takes the keys, so that the focus stays where it is whatever is drawn anew.
     // eslint-disable-next-line jsx-a11y/click-events-have-key-events
@@ -358,46 +369,24 @@ function MatrixCell(props: CellProps) {
       tabIndex={-1}
       aria-colindex={props.index + 2}
       aria-selected={props.isOpen}
+      aria-label={spokenCell(row.cluster, cell, now)}
       className={`matrix-cell cell-${tone}${props.isCursor ? ' cell-cursor' : ''}`}
       style={{ left: props.left, width: props.width }}
-      title={density === 'sentence' ? undefined : sentenceOf(cell) || undefined}
+      title={density === 'sentence' ? undefined : sentence || undefined}
       onClick={() => props.onOpen(row, cell, { replace: false })}
     >
       <StateShape status={cell.status} {...(progress === undefined ? {} : { progress })} />
-      <CellWords row={row} cell={cell} density={density} />
-    </div>
-  );
-}
-
-function CellWords({ row, cell, density }: { row: Row; cell: Cell; density: CellDensity }) {
-  return cell.task.status === 'running' ? (
-    <RunningWords row={row} cell={cell} density={density} />
-  ) : (
-    <Words row={row} cell={cell} density={density} now={0} />
-  );
-}
-
-/** Only what runs has a clock that ticks. */
-function RunningWords(props: { row: Row; cell: Cell; density: CellDensity }) {
-  return <Words {...props} now={useNow()} />;
-}
-
-function Words({ row, cell, density, now }: { row: Row; cell: Cell; density: CellDensity; now: number }) {
-  const figure = figureOf(cell, now);
-  return (
-    <>
-      {density !== 'shape' && figure && (
+      {figure && (
         <span aria-hidden="true" className="cell-figure">
           {figure}
         </span>
       )}
       {density === 'sentence' && (
         <span aria-hidden="true" className="cell-sentence">
-          {sentenceOf(cell) || stateOf(cell.status).word}
+          {sentence || word}
         </span>
       )}
-      <span className="spoken">{spokenCell(row.cluster, cell, now)}</span>
-    </>
+    </div>
   );
 }
 

@@ -211,11 +211,11 @@ test('the slider shows the matrix as it was', async () => {
   show(RUN);
   const slider = await screen.findByRole('slider', { name: 'Show the matrix as it was' });
   const grid = screen.getByRole('grid');
-  expect(within(grid).getByText('us-east, canary: done, 12 s')).toBeTruthy();
+  expect(within(grid).getByRole('gridcell', { name: 'us-east, canary: done, 12 s' })).toBeTruthy();
 
   fireEvent.change(slider, { target: { value: '0' } });
 
-  await waitFor(() => expect(within(grid).getByText('us-east, canary: pending')).toBeTruthy());
+  await waitFor(() => expect(within(grid).getByRole('gridcell', { name: 'us-east, canary: pending' })).toBeTruthy());
 });
 
 test('a run that there is not says so', async () => {
