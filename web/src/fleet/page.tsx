@@ -5,7 +5,6 @@ import { getAll, type Page, segment } from '../api/client';
 import { reading } from '../api/queries';
 import type { Cluster, Run, RunSummary } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
-import { Note } from '../design/note';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { useHeldOrder } from '../design/held-order';
@@ -69,7 +68,7 @@ export function FleetPage() {
           {describeFleet(clusters)}
         </Sentence>
         <Filters clusters={clusters} shown={shown.length} at={fleet.dataUpdatedAt} />
-        {missing && <Note>{missing}</Note>}
+        {missing && <p className="muted">{missing}</p>}
         {waves.length > 0 && <WaveLegend waves={waves} />}
         {search.wave && run.data && waves.length === 0 && (
           <p className="muted">{`${run.data.summary.application}’s run has no waves.`}</p>
