@@ -173,7 +173,7 @@ function Facts({ cluster, at }: { cluster: Cluster; at: number }) {
           ))}
       </dl>
       {facts?.problem && <Note>{facts.problem}</Note>}
-      {cluster.factsMissing && <Note>{cluster.factsMissing}</Note>}
+      {cluster.factsMissing && <p className="muted">{cluster.factsMissing}</p>}
       <p className="muted small">
         State observed <Time at={asServerTime(at)} />
         {facts && (

@@ -70,7 +70,7 @@ export function FleetPage() {
           {describeFleet(clusters)}
         </Sentence>
         <Filters clusters={clusters} shown={shown.length} at={fleet.dataUpdatedAt} />
-        {missing && <Note>{missing}</Note>}
+        {missing && <p className="muted">{missing}</p>}
         {waves.length > 0 && <WaveLegend waves={waves} />}
         {search.wave && run.data && waves.length === 0 && (
           <p className="muted">{`${run.data.summary.application}’s run has no waves.`}</p>
