@@ -5,7 +5,6 @@ import { getAll, type Page, segment } from '../api/client';
 import { reading } from '../api/queries';
 import type { Cluster, Run, RunSummary } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
-import { Note } from '../design/note';
 import { asServerTime } from '../design/now';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
