@@ -1,3 +1,9 @@
 """What every test may use."""
 
-pytest_plugins = ("sandbox_fixtures", "strict_tests", "cluster_fixtures", "loop_watch")
+pytest_plugins = (
+    "sandbox_fixtures",
+    "strict_tests",
+    "cluster_fixtures",
+    "loop_watch",
+    "file_order",
+)
