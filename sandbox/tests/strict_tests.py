@@ -80,5 +80,5 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers a processor: much of what scenarios take is waiting."""
-    return 2 * (os.cpu_count() or 1)
+    """Three workers a processor: much of what scenarios take is waiting."""
+    return 3 * (os.cpu_count() or 1)
