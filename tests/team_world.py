@@ -102,6 +102,24 @@ class Team:
                 await asyncio.sleep(0.1)
 
 
+async def everything_shown(session: aiohttp.ClientSession) -> dict[str, str]:
+    """Return what every path shows that can be read to an end, of each run and of `simple`."""
+    seen = {}
+    async with session.get("/api/v1/openapi.json") as answer:
+        paths = (await answer.json())["paths"]
+    async with session.get("/api/v1/runs") as answer:
+        runs = [each["id"] for each in (await answer.json())["items"]]
+    for path, operations in paths.items():
+        # What is followed of an application goes on for as long as somebody listens.
+        is_endless = path.endswith("/stream") and "{run}" not in path
+        for run in runs if "{run}" in path else runs[:1]:
+            filled = path.replace("{run}", run).replace("{application}", "simple")
+            if "get" in operations and not is_endless:
+                async with session.get(filled) as answer:
+                    seen[f"GET {filled}"] = await answer.text()
+    return seen
+
+
 @contextlib.asynccontextmanager
 async def team(
     base: Path,

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 import command_world
 import process_time
 import sops_keys
+import team_world
 from volary.sources.decryption import ciphertexts
 
 WORD = 'canary<7e1f>&0a "55b3"'
@@ -245,25 +246,11 @@ async def ended_telling(listener: Outside) -> None:
             await asyncio.sleep(0.1)
 
 
-#: Streams that go on for as long as somebody listens.
-_ENDLESS = ("/api/v1/events/stream", "/api/v1/applications/simple/tree/stream")
-
-
 async def everything(url: str, token: str) -> dict[str, str]:
     """Return what every path that can be read shows, and plans."""
     headers = {"authorization": f"Bearer {token}"}
-    seen = {}
     async with aiohttp.ClientSession(url, headers=headers) as session:
-        async with session.get("/api/v1/openapi.json") as answer:
-            paths = (await answer.json())["paths"]
-        async with session.get("/api/v1/runs") as answer:
-            runs = [each["id"] for each in (await answer.json())["items"]]
-        for path, operations in paths.items():
-            for run in runs if "{run}" in path else runs[:1]:
-                filled = path.replace("{run}", run).replace("{application}", "simple")
-                if "get" in operations and filled not in _ENDLESS:
-                    async with session.get(filled) as answer:
-                        seen[f"GET {filled}"] = await answer.text()
+        seen = await team_world.everything_shown(session)
         async with session.post("/api/v1/applications/simple/plan", json={}) as answer:
             seen["POST plan"] = await answer.text()
     return seen

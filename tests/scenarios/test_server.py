@@ -287,25 +287,11 @@ async def test_a_secret_is_never_seen(tmp_path: Path) -> None:
     assert team_world.CANARY.encode() not in kept
 
 
-#: Streams that go on for as long as somebody listens.
-_ENDLESS = ("/api/v1/events/stream", "/api/v1/applications/simple/tree/stream")
-
-
 async def _everything(people: team_world.Team) -> dict[str, str]:
     """Return what every path that can be read shows, and what refusals say."""
     headers = {"authorization": f"Bearer {people.token}"}
-    seen = {}
     async with aiohttp.ClientSession(people.url, headers=headers) as session:
-        async with session.get("/api/v1/openapi.json") as answer:
-            paths = (await answer.json())["paths"]
-        async with session.get("/api/v1/runs") as answer:
-            runs = [each["id"] for each in (await answer.json())["items"]]
-        for path, operations in paths.items():
-            for run in runs if "{run}" in path else runs[:1]:
-                filled = path.replace("{run}", run).replace("{application}", "simple")
-                if "get" in operations and filled not in _ENDLESS:
-                    async with session.get(filled) as answer:
-                        seen[f"GET {filled}"] = await answer.text()
+        seen = await team_world.everything_shown(session)
         for path, body in (
             ("plan", {}),
             ("sync", {"commit": f"{team_world.CANARY}"[:3], "strategy": "no"}),
