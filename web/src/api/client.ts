@@ -179,5 +179,10 @@ export async function problemOf(response: Response): Promise<Problem> {
 
 async function read<Answer>(response: Response): Promise<Answer> {
   if (response.status === 204) return undefined as Answer;
-  return (await response.json()) as Answer;
+  try {
+    return (await response.json()) as Answer;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new Problem(0, 'something between here and the server answered in its place', 'it may ask to log in: load the page again');
+  }
 }
