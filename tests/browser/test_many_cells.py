@@ -71,8 +71,9 @@ async def test_thousands_of_cells_cost_what_is_in_sight_and_are_drawn_once_a_fra
         told = 0
         for round_ in range(10):
             told += await large_runs.tell_progress(world, version=1 + round_, ready=round_ + 1)
-        await grid.get_by_text(f"{large_runs.NAMES[0]}, sync: running").first.wait_for()
-        await ana.until("document.querySelector('[role=grid]').textContent.includes('10/10')")
+        running = f"{large_runs.NAMES[0]}, sync: running"
+        await grid.get_by_role("gridcell", name=running).first.wait_for()
+        await ana.until("document.querySelector('[role=gridcell][aria-label*=\"10/10\"]')")
         live = await ana.page.evaluate("window.counts")
         whole = [url for url in read if url.endswith(f"/runs/{large_runs.RUN}")]
         ana.check()

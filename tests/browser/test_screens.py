@@ -49,7 +49,7 @@ def _screens(run: str) -> dict[str, tuple[str, ...]]:
     return {
         "/": ("simple", waits, _MARK),
         f"/runs/{run}": (waits, _MARK, *screen_world.CLUSTERS),
-        f"/runs/{run}?stage=2-K8S_PRIMARY_ROLLOUT&cluster=eu": ("eu, primary",),
+        f"/runs/{run}?stage=2-K8S_PRIMARY_ROLLOUT&cluster=eu": ("eu · primary",),
         "/applications/simple": (waits, V1),
         "/applications/simple?tab=drift": screen_world.CLUSTERS,
         "/applications/simple?tab=history": (_MARK, "Deploy v1"),
