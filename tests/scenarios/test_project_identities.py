@@ -28,7 +28,7 @@ DEPLOYER = "system:serviceaccount:{}:deployer"
 #: What the server asks as itself: whether a cluster answers, which one it is, what it serves.
 FLEET_WIDE = {
     *("/readyz", "/version", "/api", "/apis", "/api/v1/namespaces/kube-system"),
-    "/api/v1/nodes",  # what clusters hold
+    *("/api/v1/nodes", "/api/v1/pods"),  # what clusters hold, and how much of it is free
 }
 #: What it follows in whole clusters: which applications have something there.
 INVENTORIES = {"/api/v1/configmaps"}

@@ -32,6 +32,7 @@ Scenario = Literal[
     "karmada",
     "failover",
     "teams",
+    "distributed",
 ]
 
 
@@ -89,7 +90,16 @@ def demo(
 
 def _demo(scenario: Scenario, *, keep: bool) -> None:
     from volary.demo import definitions
-    from volary.demo.scenarios import failover, gitops, karmada, release, teams, traffic, waves
+    from volary.demo.scenarios import (
+        distributed,
+        failover,
+        gitops,
+        karmada,
+        release,
+        teams,
+        traffic,
+        waves,
+    )
 
     modules = {
         "gitops": gitops,
@@ -97,6 +107,7 @@ def _demo(scenario: Scenario, *, keep: bool) -> None:
         "failover": failover,
         "karmada": karmada,
         "teams": teams,
+        "distributed": distributed,
     }
     if scenario in modules:
         options.finish(modules[scenario].run(keep=keep))

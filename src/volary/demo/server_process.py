@@ -160,7 +160,7 @@ async def prepare(
     for name, repository in repositories.items():
         repository.add_remote(base / f"{name}.git")
     server = DemoServer(base, free_port())
-    _write_settings(server, sandbox.path, repositories, settings)
+    write_settings(server, sandbox.path, base, repositories, settings)
     try:
         yield ServerEnvironment(console, sandbox, repositories, server)
     finally:
@@ -193,9 +193,22 @@ async def until(
         ) from None
 
 
-def _write_settings(
-    server: DemoServer, fleet: Path, repositories: Iterable[str], more: Mapping[str, object]
+def write_settings(
+    server: DemoServer,
+    fleet: Path,
+    remotes: Path,
+    repositories: Iterable[str],
+    more: Mapping[str, object],
 ) -> None:
+    """Write what a server is told.
+
+    Args:
+        server: Whose settings these are.
+        fleet: Its fleet file.
+        remotes: The directory of the bare repositories.
+        repositories: Names of those that it watches.
+        more: More sections, or others in place of these.
+    """
     settings = {
         "apiVersion": "volary.dev/v1",
         "kind": "Controller",
@@ -205,7 +218,7 @@ def _write_settings(
         # Until the scenario makes a token, if it does.
         "authentication": "none",
         "repositories": [
-            {"name": name, "url": f"{name}.git", "branch": "main", "interval": "1s"}
+            {"name": name, "url": str(remotes / f"{name}.git"), "branch": "main", "interval": "1s"}
             for name in repositories
         ],
         **more,
