@@ -21,7 +21,7 @@ from benchmarks import applying, objects, serving, usage
 CLUSTERS = 3
 #: Every fifth of the set: 30 objects of all its kinds.
 EVERY = 5
-TIMES = 7
+TIMES = 3
 SERVER_SIDE = ("apply", "--server-side")
 CLIENT_SIDE = ("apply",)
 _PAGE = Path(__file__).with_name("beside_kubectl.md")
@@ -85,8 +85,8 @@ def measure(times: int = TIMES) -> list[Measured]:
                     requests[name] = sandbox.requests()
                     if turn:
                         found[name].append(used)
-                        wall, cpu = f"{used.wall:.2f} s", f"{used.cpu:.2f} s"
-                        print(f"{name}: {wall}, CPU {cpu}", file=sys.stderr, flush=True)
+                        said = f"{name}: {used.wall:.2f} s, CPU {used.cpu:.2f} s"
+                        print(said, file=sys.stderr, flush=True)
     return [Measured(name, usage.best(used), requests[name]) for name, used in found.items()]
 
 
@@ -94,6 +94,9 @@ def _run(place: Path, sandbox: serving.Sandbox) -> usage.Usage:
     argv = [sys.executable, "-m", "volary", "run", str(place / "opened")]
     argv += ["--fleet", str(sandbox.fleet_file), "--strategy", "quick"]
     environment = {**os.environ, "HOME": str(place), "XDG_STATE_HOME": str(place / "state")}
+    # Modules are compiled once, as those of an installed program are.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPYCACHEPREFIX"] = str(place / "compiled")
     return usage.run(argv, environment=environment)
 
 
