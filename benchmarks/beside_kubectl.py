@@ -21,7 +21,7 @@ from benchmarks import applying, objects, serving, usage
 CLUSTERS = 3
 #: Every fifth of the set: 30 objects of all its kinds.
 EVERY = 5
-TIMES = 3
+TIMES = 7
 SERVER_SIDE = ("apply", "--server-side")
 CLIENT_SIDE = ("apply",)
 _PAGE = Path(__file__).with_name("beside_kubectl.md")
@@ -59,7 +59,7 @@ class Measured:
         )
 
 
-def measure(times: int = TIMES) -> list[Measured]:
+def measure(times: int) -> list[Measured]:
     """Measure on a sandbox of its own."""
     with tempfile.TemporaryDirectory(prefix="volary-bench-") as directory:
         place = Path(directory)
@@ -149,14 +149,14 @@ def _write(opened: Path) -> Path:
     return opened
 
 
-def page(measured: Sequence[Measured]) -> str:
-    """Return the page."""
+def page(measured: Sequence[Measured], *, times: int, load: float) -> str:
+    """Return the page; `load` is that of the machine before it began."""
     volary = measured[0].used
     head = ("Work", "Wall", "CPU", "Volary ÷ it, wall", "Volary ÷ it, CPU")
     head = (*head, "Requests", "Per object and cluster", "By verb")
     rows = [head, ("---",) * len(head), *(one.cells(volary) for one in measured)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"{_INTRODUCTION}\n{table}\n"
+    return f"{_INTRODUCTION.format(times=times, load=load)}\n{table}\n"
 
 
 _INTRODUCTION = f"""# An unchanged application, beside kubectl
@@ -166,14 +166,19 @@ Written by `python -m benchmarks.beside_kubectl`: {objects.TOTAL // EVERY} objec
 its start to its end: it reads Git, plans, compares, and remembers the run. *kubectl* is a process
 for each cluster with the same manifests, its discovery cache warm, one after another or all at
 once; without `--server-side` it reads each object and compares for itself. They take turns; of
-{TIMES} each counts at its best. CPU is that of the processes alone, the sandbox has its own.
+{{times}} each counts at its best. CPU is that of the processes alone, the sandbox has its own.
 *Discover* and *review* among the requests are discovery and reviews of permissions.
+
+Other work on the machine before it began: a load of {{load:.1f}} on {os.cpu_count()} cores; above
+the number of cores, wall times say how long a process waited for its turn, and CPU what it used.
 """
 
 
 def main() -> None:
     """Measure, and write the page."""
-    text = page(measure(1 if "--quick" in sys.argv else TIMES))
+    load = os.getloadavg()[0]
+    times = 1 if "--quick" in sys.argv else TIMES
+    text = page(measure(times), times=times, load=load)
     if "--print" not in sys.argv:
         _PAGE.write_text(text)
     print(text)
