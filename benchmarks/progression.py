@@ -148,7 +148,7 @@ async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[
     return windows
 
 
-def _kind(request: "requests.Request") -> str:
+def _kind(request: "requests.Request", **_named: object) -> str:
     """Return the verb and the collection of a request, and whether it is one object."""
     parts = re.sub(r"^/(api/v1|apis/[^/]+/[^/]+)/(namespaces/[^/]+/)?", "", request.path).split("/")
     return f"{request.method} {parts[0]}{'' if len(parts) == 1 else '/…'}"
