@@ -237,8 +237,10 @@ def main() -> None:
     if chosen.work:
         wish = json.loads(chosen.work)
         with tempfile.TemporaryDirectory(prefix="volary-bench-") as made:
+            from volary.concurrency import event_loops
+
             work = _work(Size(**wish["size"]), Path(wish["fleet"]), wish["address"], Path(made))
-            print(json.dumps(asyncio.run(work)))
+            print(json.dumps(event_loops.run(work)))  # as `volary server`
         return
     found = []
     for size in QUICK if chosen.quick else FULL:
