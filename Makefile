@@ -79,7 +79,7 @@ mutants: $(READY) ## Make small mistakes in the core; print those that no test n
 
 lock: ## Resolve dependencies again (needs uv)
 	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-emit-package kube-sandbox \
-	  --python-version 3.11 --extra sandbox --extra traffic --extra postgres --extra otel --extra temporal --extra distributed --group dev pyproject.toml -o requirements/dev.lock
+	  --python-version 3.11 --extra sandbox --extra traffic --extra postgres --extra otel --extra temporal --extra distributed --extra speed --group dev pyproject.toml -o requirements/dev.lock
 	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	  --python-version 3.11 --group clients -c requirements/dev.lock -o requirements/clients.lock
 	@uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \

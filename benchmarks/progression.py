@@ -7,6 +7,7 @@ its database in a third, which is measured. Writes ``progression.md``.
 
 import argparse
 import asyncio
+import importlib.util
 import json
 import os
 import re
@@ -148,7 +149,7 @@ async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[
     return windows
 
 
-def _kind(request: "requests.Request") -> str:
+def _kind(request: "requests.Request", **_named: object) -> str:
     """Return the verb and the collection of a request, and whether it is one object."""
     parts = re.sub(r"^/(api/v1|apis/[^/]+/[^/]+)/(namespaces/[^/]+/)?", "", request.path).split("/")
     return f"{request.method} {parts[0]}{'' if len(parts) == 1 else '/…'}"
@@ -169,6 +170,7 @@ def page(found: Sequence[Measured]) -> str:
         interval=INTERVAL,
         metrics=_METRICS,
         load=f"{os.getloadavg()[1]:.1f}",
+        loop="asyncio's own loop" if importlib.util.find_spec("uvloop") is None else "uvloop",
     )
 
 
@@ -213,14 +215,16 @@ Written by `python -m benchmarks.progression` (`--quick`: a short form): applica
 each with one replica and its canary, all in the middle of `K8S_PROGRESSIVE_TRAFFIC`, with a check
 every {interval} s by {metrics} metrics: one is asked for each application on each cluster, one for
 each application in all clusters, one for all. At each check that passes, canary gets one percent
-more, so each is a look, a decision and a step.
+more, so each is a look, a decision and a step. All are in one namespace, so one watch each of its
+pods, EndpointSlices, Deployments and routes tells all stages of a cluster what they read.
 
 Sandbox, metrics system and controller are processes of their own that share two cores with
 whatever else the machine does (load over five minutes at the end: {load}); CPU is that of the
-controller alone, its database (SQLite) included. Nobody sends requests to the pods. *Bare* is a
-process that sends as many requests of the same kinds and does nothing else. *Later* is after some
-minutes more, for what is kept of a release grows with each check. Where checks/s is less than
-applications × clusters ÷ {interval}, the machine was too small, and checks came late.
+controller alone, its database (SQLite) included; it runs on {loop}. Nobody sends requests to the
+pods. *Bare* is a process that sends as many requests of the same kinds and does nothing else.
+*Later* is after some minutes more, for what is kept of a release grows with each check. Where
+checks/s is less than applications × clusters ÷ {interval}, the machine was too small, and checks
+came late.
 
 {head}{rows}
 Requests to clusters for each check, in the last row: {told}.
@@ -237,8 +241,10 @@ def main() -> None:
     if chosen.work:
         wish = json.loads(chosen.work)
         with tempfile.TemporaryDirectory(prefix="volary-bench-") as made:
+            from volary.concurrency import event_loops
+
             work = _work(Size(**wish["size"]), Path(wish["fleet"]), wish["address"], Path(made))
-            print(json.dumps(asyncio.run(work)))
+            print(json.dumps(event_loops.run(work)))  # as `volary server`
         return
     found = []
     for size in QUICK if chosen.quick else FULL:

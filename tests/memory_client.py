@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import clients, recent_objects, write_rules
+from volary.clusters.client import clients, informers, recent_objects, watches, write_rules
 from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.model import errors, json
 
@@ -86,6 +86,9 @@ class MemoryCluster:
     _watches: list[tuple[discovery.Resource, str, str, str, "asyncio.Queue[WatchEvent]"]] = field(
         default_factory=list
     )
+
+    def __post_init__(self) -> None:
+        self.informers = informers.Informers(lambda: self.answered)
 
     @property
     def client(self) -> clients.Client:
@@ -165,6 +168,7 @@ class MemoryCluster:
         label_selector: str = "",
         field_selector: str = "",
         resource_version: str = "",
+        standing: watches.Standing | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
         self._ask("watch", resource.plural, namespace)
         self.selectors.append((resource.plural, label_selector, field_selector))
@@ -178,9 +182,13 @@ class MemoryCluster:
                     yield WatchEvent(WatchKind.ADDED, item)
             else:
                 yield WatchEvent(WatchKind.RELISTED, {}, items)
+            if standing is not None:
+                standing.is_open = True
             while True:
                 yield await queue.get()
         finally:
+            if standing is not None:
+                standing.is_open = False
             self._watches.remove(watch)
 
     async def apply(
@@ -318,7 +326,10 @@ class MemoryCluster:
             uid = (self.objects.get(key) or {"metadata": {"uid": "new"}})["metadata"]["uid"]
             return {**body, "metadata": {**metadata, "uid": uid}}
         self._applied[key] = owners
-        return self.put(resource, body)
+        written = self.put(resource, body)
+        version = written["metadata"]["resourceVersion"]
+        self.informers.wrote(resource, metadata["name"], metadata.get("namespace", ""), version)
+        return written
 
     def _ask(self, verb: str, plural: str, name: str = "", *, dry_run: bool = False) -> None:
         words = f"{verb} {plural}"

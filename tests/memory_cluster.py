@@ -1,12 +1,13 @@
 """A cluster in memory, for stages in virtual time: objects, watches, and endpoints that follow."""
 
 import asyncio
+import contextlib
 import copy
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any
 
 from volary.clusters.api import api_errors, discovery
-from volary.clusters.client import recent_objects, watches, write_rules
+from volary.clusters.client import informers, recent_objects, watches, write_rules
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
 from volary.model import applications, json
@@ -50,6 +51,7 @@ class MemoryCluster:
         self._objects: dict[tuple[str, str], json.JsonObject] = {}
         self._changed = asyncio.Event()
         self.recent = recent_objects.RecentObjects()
+        self.informers = informers.Informers(lambda: self.answered)
         self._version = 0
         #: Writes in their order: kind, name and the field manager.
         self.writes: list[tuple[str, str, str]] = []
@@ -57,6 +59,25 @@ class MemoryCluster:
         self.before_write: list[Any] = []
         #: What requests fail with; None: they do not.
         self.error: Exception | None = None
+        self._refuses_reads = False
+
+    @contextlib.contextmanager
+    def refusing_reads(self) -> Iterator[None]:
+        """Given: what is asked for in the block, but for writes, is refused."""
+        self._refuses_reads = True
+        try:
+            yield
+        finally:
+            self._refuses_reads = False
+
+    @contextlib.contextmanager
+    def late_watches(self) -> Iterator[None]:
+        """Given: who watches hears of nothing before the block ends."""
+        waiting, self._changed = self._changed, asyncio.Event()
+        try:
+            yield
+        finally:
+            waiting.set()
 
     @property
     def answered(self) -> float:
@@ -115,7 +136,7 @@ class MemoryCluster:
     async def get(
         self, resource: discovery.Resource, name: str, *, namespace: str = ""
     ) -> json.JsonObject | None:
-        self._fail()
+        self._fail_read()
         return copy.deepcopy(self._objects.get((resource.kind, name)))
 
     async def delete(
@@ -144,7 +165,7 @@ class MemoryCluster:
         field_selector: str = "",
         page_size: int = 500,
     ) -> watches.ObjectList:
-        self._fail()
+        self._fail_read()
         items = self._select(resource.kind, label_selector, field_selector)
         return watches.ObjectList(tuple(items), str(self._version))
 
@@ -156,9 +177,12 @@ class MemoryCluster:
         label_selector: str = "",
         field_selector: str = "",
         resource_version: str = "",
+        standing: watches.Standing | None = None,
     ) -> AsyncGenerator[watches.WatchEvent, None]:
         while True:
             self._fail()
+            if standing is not None:
+                standing.is_open = True
             changed = self._changed
             items = self._select(resource.kind, label_selector, field_selector)
             yield watches.WatchEvent(watches.WatchKind.RELISTED, {}, tuple(items))
@@ -196,7 +220,14 @@ class MemoryCluster:
         self.writes.append((resource.kind, name, field_manager))
         kept = self._keep(_merged(live, body))
         self._follow()
+        version = kept["metadata"]["resourceVersion"]
+        self.informers.wrote(resource, name, "default", version)
         return kept
+
+    def _fail_read(self) -> None:
+        self._fail()
+        if self._refuses_reads:
+            raise api_errors.Forbidden("nothing may be read", status=403)
 
     def _fail(self) -> None:
         if self.error is not None:

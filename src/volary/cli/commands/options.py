@@ -77,10 +77,10 @@ def group(words: str, **settings: Any) -> typer.Typer:
 
 def finish(work: Coroutine[object, object, int]) -> NoReturn:
     """Carry out a command's work and exit with its code."""
-    import asyncio  # half of the start-up time of ``volary --help``
+    from volary.concurrency import event_loops  # half of the start-up time of ``volary --help``
 
     garbage_collector.leave_alone_what_is_there()
-    raise typer.Exit(asyncio.run(work))
+    raise typer.Exit(event_loops.run(work))
 
 
 def ask(

@@ -11,6 +11,11 @@ def exact(labels: Mapping[str, str]) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
+def parse_exact(selector: str) -> dict[str, str]:
+    """Return the labels of a selector that `exact` made."""
+    return dict(term.split("=", 1) for term in selector.split(",") if term)
+
+
 def covering(label_sets: Iterable[Mapping[str, str]]) -> str:
     """Return the narrowest selector of common keys that finds every one of `label_sets`.
 

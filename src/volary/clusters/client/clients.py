@@ -11,12 +11,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 
 from volary.clusters.api import api_errors, discovery, requests
-from volary.clusters.client import discoverer, recent_objects, watches, write_rules
+from volary.clusters.client import discoverer, informers, recent_objects, watches, write_rules
 from volary.clusters.client.watches import ObjectList, WatchEvent, WatchKind
 from volary.clusters.kubeconfig import connections
 from volary.clusters.transport import circuit_breaker, transports, write_permits
 from volary.manifests import objects
-from volary.model import clocks, json
+from volary.model import clocks, errors, json
 
 __all__ = ["Client", "ObjectList", "WatchEvent", "WatchKind", "open_client"]
 
@@ -45,6 +45,8 @@ class Client:
         self._discoverer = discovering or discoverer.Discoverer(sender)
         #: What a preview read, and what was written here, seconds ago.
         self.recent = recent_objects.RecentObjects()
+        #: What watches tell that all who use this client share.
+        self.informers = informers.Informers(lambda: sender.answered)
 
     def acting_as(
         self, who: connections.Impersonation | None, rule: write_rules.WriteRule
@@ -159,7 +161,13 @@ class Client:
                 raise api_errors.Refused(f"{request.what}: {part!r} is not a name")
         if not request.is_dry_run:
             self.recent.forget(write.resource, write.name, write.namespace)
-        return await self._sender.send(request, refusal=lambda: self._rule(write))
+        try:
+            return await self._sender.send(request, refusal=lambda: self._rule(write))
+        except errors.TemporaryError:
+            if not request.is_dry_run:
+                # Nobody knows whether it was done.
+                self.informers.wrote(write.resource, write.name, write.namespace, "")
+            raise
 
     async def _write(
         self,
@@ -175,6 +183,8 @@ class Client:
         answer = await self._change(request, write_rules.Write(resource, place, name, purpose))
         if not request.is_dry_run:
             self.recent.keep(resource, answer, written=True)
+            version = objects.text(answer, "metadata", "resourceVersion")
+            self.informers.wrote(resource, name, place, version)
         return answer
 
     async def list(
@@ -242,10 +252,12 @@ class Client:
         label_selector: str = "",
         field_selector: str = "",
         resource_version: str = "",
+        standing: watches.Standing | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Follow a collection for ever; the first event is RELISTED with all of it.
 
-        With `resource_version` it goes on from there instead. Close the iterator to end it.
+        With `resource_version` it goes on from there instead. Close the iterator to end it. How the
+        watch stands meanwhile is kept in `standing`.
         """
         selection = requests.Selection(namespace, label_selector, field_selector)
         return watches.follow(
@@ -255,6 +267,7 @@ class Client:
             lister=lambda: self._list(resource, selection),
             resource_version=resource_version,
             chance=self._chance,
+            standing=standing,
         )
 
     async def follow_log(
@@ -376,6 +389,7 @@ class Client:
         place = namespace if resource.namespaced else ""
         try:
             await self._change(request, write_rules.Write(resource, place, name, purpose))
+            self.informers.wrote(resource, name, place, "")
         except api_errors.NotFound as error:
             if not error.is_certain:
                 raise

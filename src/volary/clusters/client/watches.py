@@ -78,6 +78,14 @@ Lister = Callable[[], Awaitable[ObjectList]]
 
 
 @dataclass(slots=True)
+class Standing:
+    """How a watch stands at present, for who wants to know more than what it yields."""
+
+    #: A stream is open: what changes is told at once.
+    is_open: bool = False
+
+
+@dataclass(slots=True)
 class _Progress:
     """How a watch has fared."""
 
@@ -105,11 +113,14 @@ async def follow(
     lister: Lister,
     resource_version: str,
     chance: Callable[[], float],
+    standing: Standing | None = None,
 ) -> AsyncGenerator[WatchEvent, None]:
     """Yield events for ever; begins with RELISTED unless `resource_version` is given.
 
-    Failures that may pass are waited out with a growing delay; others are raised.
+    Failures that may pass are waited out with a growing delay; others are raised. How it stands
+    meanwhile is kept in `standing`.
     """
+    standing = standing or Standing()
     progress = _Progress(resource_version)
     while True:
         try:
@@ -117,7 +128,7 @@ async def follow(
                 listed = await lister()
                 progress.place = listed.resource_version
                 yield WatchEvent(WatchKind.RELISTED, {}, listed.items)
-            streaming = _changes(sender, resource, selection, progress)
+            streaming = _changes(sender, resource, selection, progress, standing)
             async with aclosing(streaming):
                 async for event in streaming:
                     yield event
@@ -144,6 +155,7 @@ async def _changes(
     resource: discovery.Resource,
     selection: requests.Selection,
     progress: _Progress,
+    standing: Standing,
 ) -> AsyncGenerator[WatchEvent, None]:
     """Yield the changes of one stream and keep the place.
 
@@ -156,16 +168,20 @@ async def _changes(
     request = requests.watch(
         resource, selection, resource_version=progress.place, seconds=_STREAM_SECONDS
     )
-    async with sender.stream(request, silence=_SILENCE) as lines:
-        async for raw in lines:
-            line = _decode(raw, request.what)
-            if line.type == "ERROR":
-                raise _error(line.object, request.what)
-            heard = True
-            progress.failures = 0
-            progress.place = line.place or progress.place
-            if line.type in WatchKind.__members__:
-                yield WatchEvent(WatchKind(line.type), line.object)
+    try:
+        async with sender.stream(request, silence=_SILENCE) as lines:
+            standing.is_open = True
+            async for raw in lines:
+                line = _decode(raw, request.what)
+                if line.type == "ERROR":
+                    raise _error(line.object, request.what)
+                heard = True
+                progress.failures = 0
+                progress.place = line.place or progress.place
+                if line.type in WatchKind.__members__:
+                    yield WatchEvent(WatchKind(line.type), line.object)
+    finally:
+        standing.is_open = False
     if not heard and clock.time() - began < _SHORT:
         raise api_errors.Unreachable(f"watch {resource.title}: the stream ended at once")
 

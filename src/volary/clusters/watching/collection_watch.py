@@ -52,6 +52,8 @@ class Source:
     optional: bool = False
     #: All there is of it, as it was written just now: it is not listed, only followed.
     written: json.JsonObject | None = None
+    #: Where it is kept how its watch stands; None: nobody wants to know.
+    standing: watches.Standing | None = None
 
 
 class End(StrEnum):
@@ -165,6 +167,7 @@ class _Listeners:
                 field_selector=source.field_selector,
                 # One request instead of two: all there is comes as changes.
                 resource_version=_ALL if source.optional else _place(source.written),
+                standing=source.standing,
             )
             async with aclosing(events):
                 async for event in events:

@@ -14,7 +14,8 @@ from volary.clusters.watching import collection_watch, list_snapshot, readiness,
 from volary.manifests import objects
 from volary.model import errors, json
 
-_SLICES = ("discovery.k8s.io", "EndpointSlice")
+#: Group and kind of what Services lead to.
+SLICES = ("discovery.k8s.io", "EndpointSlice")
 _SERVICE = "kubernetes.io/service-name"
 
 
@@ -113,7 +114,7 @@ async def _endpoints(
 ) -> _Endpoints | None:
     """Return what is watched; None where the cluster serves no endpoints."""
     catalog = await client.discover()
-    slices, pods = catalog.find(*_SLICES), catalog.find("", "Pod")
+    slices, pods = catalog.find(*SLICES), catalog.find("", "Pod")
     if slices is None or pods is None:
         return None
     seen: dict[str, json.JsonObject] = {}

@@ -23,7 +23,7 @@ from volary.stages.judgement import metric_checks
 from volary.stages.kinds import traffic_routing
 from volary.stages.rollouts import scaling
 from volary.stages.runtime import barriers, execution, stage_runners, stage_webhooks
-from volary.stages.traffic import division, live_routes, readiness_watch, routes
+from volary.stages.traffic import check_watches, division, live_routes, readiness_watch, routes
 
 _Hook = webhook.WebhookType
 _STARTED = "started"
@@ -89,7 +89,11 @@ async def run(work: execution.Work, options: traffic_stages.ProgressiveTrafficOp
         metric_checks.UnknownLimit(options.progress_deadline),
         started,
     )
-    async with progression.watch.kept(), progression.webhooks.reporting():
+    async with (
+        check_watches.followed(work, source),
+        progression.watch.kept(),
+        progression.webhooks.reporting(),
+    ):
         return await traffic_routing.or_give_up(progression.advance(known), progression.give_up)
 
 
@@ -233,7 +237,12 @@ class CanaryProgression:
 
     async def _observe(self) -> None:
         """Read the live routes: they are the truth about the weight."""
-        self._route_object = await routes.read(self.work, self.source)
+        known = self._route_object
+        self._route_object = (
+            await live_routes.again(self.work, known)
+            if known
+            else await routes.read(self.work, self.source)
+        )
         seen = routes.observed(self._route_object)
         if seen is None:
             self.position = replace(self.position, weight=0, mirrored=False)
@@ -286,10 +295,7 @@ class CanaryProgression:
         self.work.context.weights(f"moving: {done.sentence}", wanted.shares, {})
         if self.options.scale_canary and wanted.canary:
             await scaling.scale_canary(self.work, self.source, wanted.canary)
-        snapshot = await self.watch.snapshot()
-        observed = await routes.divide(
-            self.work, self.source, wanted, known=self._route_object, snapshot=snapshot
-        )
+        observed = await routes.divide(self.work, self.source, wanted, known=self._route_object)
         self.watch.has_traffic = self.position.weight > 0
         self.work.context.log(f"advance: {done.sentence}")
         self.work.context.weights(done.sentence, wanted.shares, observed.shares)

@@ -4,7 +4,7 @@ Applying manifests moves no traffic: `keep_live` puts the live routes in place o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from volary.clusters.apply import live_objects
 from volary.clusters.client import resource_mapping
@@ -83,6 +83,26 @@ async def read(work: execution.Work, items: Sequence[manifest.Manifest]) -> list
         RouteObject(mapped, await live_objects.get(client, mapped), router)
         for mapped in placement.mapped
     ]
+
+
+async def again(work: execution.Work, route_object: RouteObject) -> RouteObject:
+    """Return an object that was read before as it is now.
+
+    What a watch tells is as good as an answer here: who changes the object by it writes on
+    condition that it still is so.
+    """
+    client, placed = work.context.client, route_object.placed
+    live = client.informers.get(placed.resource, placed.item.name, placed.item.namespace)
+    return replace(route_object, live=live or await live_objects.get(client, placed))
+
+
+async def read_back(work: execution.Work, route_object: RouteObject) -> RouteObject:
+    """Return an object as it is after it was written: as a watch tells it, or the cluster."""
+    client, placed = work.context.client, route_object.placed
+    live = await client.informers.read_back(
+        placed.resource, placed.item.name, placed.item.namespace
+    )
+    return replace(route_object, live=live or await live_objects.get(client, placed))
 
 
 def check_owner(work: execution.Work, route_object: RouteObject) -> None:

@@ -1,9 +1,9 @@
 """Keeping an eye on canary's pods while they get traffic.
 
 Between two checks nothing else would notice that the new version went down, so its pods are
-watched all the time: one watch for as long as the stage lasts. Without a single ready pod the
-stage fails within seconds, whatever its interval is; with too few of them it waits, as long as
-its deadline allows (Flagger waits in both cases).
+watched all the time: by one watch of the namespace's pods for all stages there. Without a single
+ready pod the stage fails within seconds, whatever its interval is; with too few of them it waits,
+as long as its deadline allows (Flagger waits in both cases).
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from datetime import timedelta
 from typing import TypeVar
 
 from volary.clusters.api import label_selectors
-from volary.clusters.client import resource_mapping
-from volary.clusters.watching import collection_watch, list_snapshot, readiness
+from volary.clusters.client import informers, resource_mapping
+from volary.clusters.watching import list_snapshot, readiness, shared_watches
 from volary.concurrency import background_tasks, races
 from volary.manifests import objects
 from volary.manifests.health import assessment, workload_health
@@ -86,10 +86,9 @@ class ReadinessWatch:
     deadline: timedelta = timedelta(minutes=10)
     #: Canary gets requests, so somebody misses its pods.
     has_traffic: bool = False
-    _pods: dict[str, json.JsonObject] = field(default_factory=dict)
-    _listed: bool = False
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _error: errors.VolaryError | None = None
+    #: What is told of the namespace's pods; None: nobody looks now.
+    _pods: informers.Informer | None = None
     _short_since: float | None = None
 
     @property
@@ -106,8 +105,13 @@ class ReadinessWatch:
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Watch while the body lasts."""
-        async with background_tasks.in_background(self._watch()):
-            yield
+        client = self.work.context.client
+        pods = await resource_mapping.require(client, "", "Pod")
+        async with shared_watches.follow(client, pods, self.namespace) as informer:
+            self._pods = informer
+            with informer.listening(self._labels, self._changed):
+                yield
+        self._pods = None
 
     async def look(self) -> str:
         """Return why too few of canary's pods are ready; empty when enough are.
@@ -147,26 +151,17 @@ class ReadinessWatch:
 
     async def _lack_behind_service(self) -> str:
         """Look at the pods that a Service leads to, which is rolled out itself."""
-        listed = await self.work.context.client.list(
-            await resource_mapping.require(self.work.context.client, "", "Pod"),
-            namespace=self.namespace,
-            label_selector=label_selectors.exact(self._labels),
+        client = self.work.context.client
+        pods = await list_snapshot.ListSnapshot(client).list(
+            await resource_mapping.require(client, "", "Pod"),
+            self.namespace,
+            label_selectors.exact(self._labels),
         )
-        live = [item for item in listed.items if _counts(item)]
+        live = [item for item in pods if _counts(item)]
         ready = sum(readiness.is_ready_pod(pod) for pod in live)
         if ready and ready * 100 >= len(live) * self.threshold:
             return ""
         return f"{ready} of {len(live)} pods behind canary ready"
-
-    async def snapshot(self) -> list_snapshot.ListSnapshot:
-        """Return a look at the cluster that knows canary's pods, if they are watched."""
-        client = self.work.context.client
-        snapshot = list_snapshot.ListSnapshot(client)
-        if self._listed and self._error is None:
-            kind = await resource_mapping.require(client, "", "Pod")
-            labels = label_selectors.exact(self._labels)
-            snapshot.know(kind, self.namespace, labels, self._pods.values())
-        return snapshot
 
     async def rest(self, duration: timedelta) -> None:
         """Do nothing for a while, but notice when canary goes down.
@@ -181,7 +176,7 @@ class ReadinessWatch:
             self._changed.clear()
             if self._error is not None:
                 raise self._error
-            if self.has_traffic and self._listed and not self._ready:
+            if self.has_traffic and self._pods and self._pods.is_listed and not self._ready:
                 await self._wait_for_one()
                 continue
             await self._until_changed(left)
@@ -211,39 +206,12 @@ class ReadinessWatch:
 
     @property
     def _ready(self) -> int:
-        return sum(readiness.is_ready_pod(pod) for pod in self._pods.values())
+        told = self._pods.last_told(self._labels) if self._pods else ()
+        return sum(readiness.is_ready_pod(pod) for pod in told)
 
-    async def _watch(self) -> None:
-        client = self.work.context.client
-        before = -1
-
-        def look() -> bool:
-            nonlocal before
-            self._listed = True
-            # Whoever waits is woken by what matters only: there may be a thousand of them.
-            if self._ready != before:
-                before = self._ready
-                self._changed.set()
-            return False
-
-        try:
-            source = collection_watch.Source(
-                await resource_mapping.require(client, "", "Pod"),
-                self.namespace,
-                collection_watch.store_by_name(self._pods),
-                label_selector=label_selectors.exact(self._labels),
-            )
-            await collection_watch.watch_until(
-                client,
-                [source],
-                look,
-                timeout=_YEAR,
-                stop=self.work.context.task.stop.wait,
-                by_time=False,
-            )
-        except errors.VolaryError as error:
-            self._error = error
-            self._changed.set()
+    @property
+    def _error(self) -> errors.VolaryError | None:
+        return self._pods.error if self._pods else None
 
     async def _workloads(self) -> list[json.JsonObject]:
         application = self.work.context.application
@@ -256,13 +224,11 @@ class ReadinessWatch:
             if original.group == "apps"
         }
         bodies: list[json.JsonObject] = []
+        client = self.work.context.client
+        snapshot = list_snapshot.ListSnapshot(client)
         for group, kind in sorted(kinds):
-            listed = await self.work.context.client.list(
-                await resource_mapping.require(self.work.context.client, group, kind),
-                namespace=self.namespace,
-                label_selector=wanted,
-            )
-            bodies += listed.items
+            resource = await resource_mapping.require(client, group, kind)
+            bodies += await snapshot.list(resource, self.namespace, wanted)
         return bodies
 
 

@@ -83,8 +83,8 @@ async def _observed(
     work.context.propagation.note()
     for line in change.lines:
         work.note(line)
-    after = await live_objects.get(work.context.client, route_object.placed)
-    router, observed = route_object.router, replace(route_object, live=after).weights
+    read = await live_routes.read_back(work, route_object)
+    router, after, observed = route_object.router, read.live, read.weights
     if after is None or observed != wanted:
         raise execution.StageFailedError(
             f"{route_object.item.key.title} was written, but reads back as"

@@ -70,7 +70,6 @@ async def divide(
     wanted: division.Division,
     *,
     known: live_routes.RouteObject | None = None,
-    snapshot: list_snapshot.ListSnapshot | None = None,
 ) -> division.Observed:
     """Divide the application's traffic on this cluster, and return what was read back.
 
@@ -83,7 +82,6 @@ async def divide(
         wanted: How the traffic should be divided.
         known: What `read` returned a moment ago. Whoever changed the object since then is not
             overwritten: the cluster refuses, and it is read again.
-        snapshot: What is known of pods and endpoints at this moment.
 
     Raises:
         UserError: when the router cannot divide traffic like this, or the manifests lack
@@ -104,7 +102,7 @@ async def divide(
         if created is None:
             return division.Observed(primary=division.ALL)
         route_object = created
-    snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
+    snapshot = list_snapshot.ListSnapshot(work.context.client)
     change, after = await route_writes.move(
         work, route_object, lambda now: _change(now, wanted), source, snapshot
     )

@@ -38,18 +38,6 @@ async def test_what_was_listed_is_not_asked_for_again_until_the_moment_has_passe
     assert len(server.seen) == 3
 
 
-async def test_what_a_watch_knows_is_not_asked_for() -> None:
-    async with serve() as server:
-        connection = connections.Connection("us", server.url)
-        async with clients.open_client(connection, clock=FixedClock(), limits=LIMITS) as client:
-            snapshot = list_snapshot.ListSnapshot(client)
-            snapshot.know(PODS, "shop", "app=x", [{"metadata": {"name": "seen"}}])
-            found = await snapshot.list(PODS, "shop", "app=x")
-
-    assert found == ({"metadata": {"name": "seen"}},)
-    assert not server.seen
-
-
 async def test_a_list_that_failed_is_asked_for_again() -> None:
     async with serve() as server:
         server.say(status(403, "Forbidden", "no"), page("a"))

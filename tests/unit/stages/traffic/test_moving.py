@@ -17,7 +17,7 @@ from volary.model import applications, json, routing_options
 from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 from volary.stages.runtime import execution
-from volary.stages.traffic import division, readiness_watch, routes
+from volary.stages.traffic import check_watches, division, live_routes, readiness_watch, routes
 
 pytestmark = pytest.mark.looptime
 V = variant.Variant
@@ -469,27 +469,48 @@ async def test_of_a_service_that_is_rolled_out_its_pods_have_to_be_ready(
     assert await watch(given, threshold=threshold).look() == said
 
 
-async def test_a_snapshot_knows_the_pods_that_are_watched() -> None:
+async def test_every_check_of_stages_in_a_namespace_reads_what_watches_tell() -> None:
     given = World()
-    watched = watch(given)
-    async with watched.kept():
-        await watched.rest(timedelta(seconds=1))
-        snapshot = await watched.snapshot()
-        given.cluster.error = api_errors.Forbidden("asked", status=403)
-        known = await snapshot.list(
-            memory_cluster.RESOURCES["Pod"], "default", f"app=shop,{memory_cluster.KEY}=canary"
-        )
-    assert [each["metadata"]["name"] for each in known] == ["new"]
+    work = given.work()
+    first = await routes.read(work, given.source)
+    async with (
+        check_watches.followed(work, given.source),
+        check_watches.followed(work, given.source),
+        watch(given).kept(),
+    ):
+        await asyncio.sleep(1)
+        with given.cluster.refusing_reads():
+            assert (await live_routes.again(work, first)).live == first.live
+            given.observed = await routes.divide(work, given.source, HALF, known=first)
+        assert given.weights == {"shop": 50, "shop-canary": 50}
+        assert given.observed == division.Observed(50, 50)
 
 
-async def test_a_snapshot_knows_nothing_that_is_not_watched() -> None:
+async def test_a_stage_that_is_alone_asks() -> None:
     given = World()
-    snapshot = await watch(given).snapshot()
-    given.cluster.error = api_errors.Forbidden("asked", status=403)
-    with pytest.raises(api_errors.Forbidden):
-        await snapshot.list(
-            memory_cluster.RESOURCES["Pod"], "default", f"app=shop,{memory_cluster.KEY}=canary"
-        )
+    work = given.work()
+    first = await routes.read(work, given.source)
+    async with check_watches.followed(work, given.source):
+        await asyncio.sleep(1)
+        with given.cluster.refusing_reads(), pytest.raises(api_errors.Forbidden):
+            await live_routes.again(work, first)
+
+
+async def test_what_a_late_watch_tells_is_not_taken_for_what_was_written() -> None:
+    """Somebody else has changed the routes since, and no watch has told of either yet."""
+    given = World()
+    work = given.work()
+    first = await routes.read(work, given.source)
+    async with (
+        check_watches.followed(work, given.source),
+        check_watches.followed(work, given.source),
+    ):
+        await asyncio.sleep(1)
+        with given.cluster.late_watches():
+            await routes.divide(work, given.source, HALF, known=first)
+            assert given.weights == {"shop": 50, "shop-canary": 50}
+            now_live = await live_routes.again(work, first)
+    assert now_live.live == given.cluster.find("TrafficSplit", "shop")
 
 
 @pytest.mark.parametrize("canary", [0, 10])
