@@ -13,9 +13,10 @@ from collections.abc import Sequence
 
 from volary.model import clocks
 from volary.model.runs import run_records
-from volary.store import records
+from volary.store import migrator, records
 from volary.store.sql.database import database, group_commit
 from volary.store.sql.repositories import (
+    api_tokens,
     applications,
     audit,
     clusters,
@@ -24,9 +25,11 @@ from volary.store.sql.repositories import (
     leases,
     notifications,
     project_files,
+    repository_refreshes,
     requests,
     retention,
     runs,
+    servers,
     sessions,
     task_rows,
     task_states,
@@ -46,6 +49,7 @@ class Store:
         clock: clocks.Clock,
         limits: records.Limits,
         lease_clock: clocks.Clock | None,
+        known: migrator.KnownSchema = migrator.KNOWN,
     ) -> None:
         self._base = base
         self._clock = clock
@@ -67,6 +71,9 @@ class Store:
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)
         self.sessions = sessions.Sessions(base)
+        self.servers = servers.Servers(base, self.leases, known)
+        self.api_tokens = api_tokens.ApiTokens(base)
+        self.refreshes = repository_refreshes.RepositoryRefreshes(base)
 
     def check_writes(self) -> None:
         """Say whether what was written last in this process was kept; does not ask the database.
