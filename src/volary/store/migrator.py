@@ -15,17 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.store import schema_versions
 from volary.store.sql.database import database
-from volary.store.sql.schema import tables
+from volary.store.sql.schema import schema_state, tables
 
 #: The newest revision; `migrations/versions` holds one file for each.
 HEAD = "0001"
-
-#: Held in PostgreSQL while migrating; any number that nobody else uses.
-_LOCK = 0x766F6C617279
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _BOUND = "schema"
@@ -53,11 +49,11 @@ async def migrate(base: database.Database, known: KnownSchema = KNOWN) -> None:
         errors.PermanentError: A script does more than to expand.
     """
     async with base.reading() as connection:
-        if _is_ready(await read(connection), known):
+        if _is_ready(await schema_state.read(connection), known):
             return
     async with base.writing() as connection:
-        await lock(connection)
-        if not _is_ready(await read(connection), known):
+        await schema_state.lock(connection)
+        if not _is_ready(await schema_state.read(connection), known):
             await connection.run_sync(_expand, known)
 
 
@@ -72,25 +68,14 @@ async def contract(
         The revisions that were contracted.
     """
     async with base.writing() as connection:
-        await lock(connection)
-        state = await read(connection)
+        await schema_state.lock(connection)
+        state = await schema_state.read(connection)
         servers = tables.servers.c
         seen = await connection.execute(
             sa.select(servers.revision).where(servers.seen > since).distinct()
         )
         there = [row.revision for row in seen]
         return await connection.run_sync(_contract, known, state, there)
-
-
-async def lock(connection: sa_async.AsyncConnection) -> None:
-    """Keep others from migrating, contracting and registering until the transaction ends."""
-    if connection.dialect.name != "sqlite":  # SQLite's transaction holds the only lock there is
-        await connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-
-
-async def read(connection: sa_async.AsyncConnection) -> schema_versions.SchemaState:
-    """Return what the database says of its schema."""
-    return await connection.run_sync(_read)
 
 
 def _is_ready(state: schema_versions.SchemaState, known: KnownSchema) -> bool:
@@ -154,12 +139,3 @@ def _config(known: KnownSchema, connection: sa.Connection) -> Any:
     ):
         settings.set_main_option(name, value.replace("%", "%%"))
     return settings
-
-
-def _read(connection: sa.Connection) -> schema_versions.SchemaState:
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return schema_versions.SchemaState()
-    revisions = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalars()
-    present = max(revisions.all(), default="")
-    oldest = connection.execute(sa.select(tables.schema_bounds.c.oldest)).scalar()
-    return schema_versions.SchemaState(present, oldest or schema_versions.FIRST)

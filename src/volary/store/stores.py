@@ -10,6 +10,7 @@ raise `errors.UserError` for a cursor that is none.
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from volary.model import clocks
 from volary.model.runs import run_records
@@ -53,6 +54,7 @@ class Store:
     ) -> None:
         self._base = base
         self._clock = clock
+        self._known = known
         self._group = group_commit.GroupCommit(
             self._write, lambda write: write.item.head.id, most=limits.group
         )
@@ -71,7 +73,7 @@ class Store:
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)
         self.sessions = sessions.Sessions(base)
-        self.servers = servers.Servers(base, self.leases, known)
+        self.servers = servers.Servers(base, self.leases, known.revision)
         self.api_tokens = api_tokens.ApiTokens(base)
         self.refreshes = repository_refreshes.RepositoryRefreshes(base)
 
@@ -96,6 +98,16 @@ class Store:
             fencing.LeaseLost: Another process took the lease over.
         """
         return await self._group.keep(fences.Fenced(transition, fence))
+
+    async def contract(self, *, quiet: timedelta) -> tuple[str, ...]:
+        """Take out of the schema what no server needs that was there for `quiet`.
+
+        Returns:
+            The revisions that were contracted.
+        """
+        async with self._base.reading() as connection:
+            since = await self.leases.now(connection) - quiet
+        return await migrator.contract(self._base, self._known, since=since)
 
     async def prune(
         self, rule: records.Retention, *, fence: run_records.Fence | None

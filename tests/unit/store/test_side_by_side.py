@@ -84,14 +84,14 @@ async def test_two_versions_write_side_by_side_until_the_older_one_is_gone(
         )
         await keep(old, "third")
         read_by_old = await old.store.commits.get("shop", "second")
-        early = await new.store.servers.contract(quiet=QUIET)
+        early = await new.store.contract(quiet=QUIET)
         standing = await old.store.servers.beat("old", silence=SILENCE)
 
         await old.store.servers.end("old")
-        soon = await new.store.servers.contract(quiet=QUIET)
+        soon = await new.store.contract(quiet=QUIET)
         clock.turn(days=2)
         await new.store.servers.beat("new", silence=SILENCE)
-        late = await new.store.servers.contract(quiet=QUIET)
+        late = await new.store.contract(quiet=QUIET)
 
         titles = await new.sent('SELECT "commit", title FROM commits ORDER BY "commit"')
         with pytest.raises(errors.VolaryError):
@@ -103,7 +103,8 @@ async def test_two_versions_write_side_by_side_until_the_older_one_is_gone(
         again = await stack.enter_async_context(opened(empty_address, NEW, clock))
         await again.store.servers.register(server("again"), keep=QUIET)
 
-    assert read_by_old is not None and read_by_old.subject == "new"
+    assert read_by_old is not None
+    assert read_by_old.subject == "new"
     assert standing is not None
     assert [each.name for each in standing.live] == ["new", "old"]
     assert standing.schema == schema_versions.SchemaState("0002", "0001")
@@ -119,11 +120,11 @@ async def test_each_revision_waits_for_those_that_do_not_know_it(empty_address: 
     ):
         await new.store.servers.register(server("new"), keep=QUIET)
         await newest.store.servers.register(server("newest"), keep=QUIET)
-        first = await newest.store.servers.contract(quiet=QUIET)
+        first = await newest.store.contract(quiet=QUIET)
         notes = await new.sent("SELECT * FROM notes")
         clock.turn(days=2)
         await newest.store.servers.beat("newest", silence=SILENCE)
-        second = await newest.store.servers.contract(quiet=QUIET)
+        second = await newest.store.contract(quiet=QUIET)
         with pytest.raises(errors.UserError, match="belongs to a newer version"):
             await new.store.servers.beat("new", silence=SILENCE)
 
@@ -140,7 +141,7 @@ async def test_who_registers_while_another_contracts_is_counted_or_refused(
         await new.store.servers.register(server("new"), keep=QUIET)
 
         contracted, registered = await asyncio.gather(
-            new.store.servers.contract(quiet=QUIET),
+            new.store.contract(quiet=QUIET),
             old.store.servers.register(server("old"), keep=QUIET),
             return_exceptions=True,
         )

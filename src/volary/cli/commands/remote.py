@@ -242,7 +242,7 @@ def get(
     server: options.Server = "",
     output: options.Output = forms.Form.TEXT,
 ) -> None:
-    """List applications, runs or clusters; show one application over all its clusters.
+    """List applications, runs, clusters or servers; show one application over all its clusters.
 
     `-o wide` also shows each cluster, `-o json` everything.
     """

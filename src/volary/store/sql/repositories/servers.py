@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import sqlalchemy as sa
 from sqlalchemy.ext import asyncio as sa_async
 
-from volary.store import migrator, records, schema_versions
+from volary.store import records, schema_versions
 from volary.store.sql.database import database
 from volary.store.sql.repositories import leases
-from volary.store.sql.schema import rows, tables
+from volary.store.sql.schema import rows, schema_state, tables
 
 _TABLE = tables.servers
 
@@ -29,12 +29,10 @@ class Servers:
     Args:
         base: The database.
         times: The database's clock, or another.
-        known: What this program knows of the schema.
+        known: The newest revision of the schema that this program knows.
     """
 
-    def __init__(
-        self, base: database.Database, times: leases.Leases, known: migrator.KnownSchema
-    ) -> None:
+    def __init__(self, base: database.Database, times: leases.Leases, known: str) -> None:
         self._base = base
         self._times = times
         self._known = known
@@ -55,21 +53,20 @@ class Servers:
         """
         columns = _TABLE.c
         async with self._base.writing() as connection:
-            await migrator.lock(connection)
-            state = await migrator.read(connection)
-            if why := schema_versions.refusal(state, self._known.revision):
+            await schema_state.lock(connection)
+            state = await schema_state.read(connection)
+            if why := schema_versions.refusal(state, self._known):
                 raise why
             now = await self._times.now(connection)
             replaced = sa.and_(
                 columns.name == server.name,
                 columns.address == server.address,
-                columns.revision == self._known.revision,
+                columns.revision == self._known,
             )
             await connection.execute(
                 sa.delete(_TABLE).where(sa.or_(columns.seen <= now - keep, replaced))
             )
-            revision = self._known.revision
-            taken = replace(server, revision=revision, started=now, seen=now, ended=None)
+            taken = replace(server, revision=self._known, started=now, seen=now, ended=None)
             await connection.execute(database.upsert(connection, _TABLE), [rows.values(taken)])
             return taken
 
@@ -95,8 +92,8 @@ class Servers:
             )
             if done.rowcount != 1:
                 return None
-            state = await migrator.read(connection)
-            if why := schema_versions.refusal(state, self._known.revision):
+            state = await schema_state.read(connection)
+            if why := schema_versions.refusal(state, self._known):
                 raise why
             return Standing(await _live(connection, now - silence), state)
 
@@ -114,17 +111,6 @@ class Servers:
         """Return those that are there, by name and start."""
         async with self._base.reading() as connection:
             return await _live(connection, await self._times.now(connection) - silence)
-
-    @database.finished
-    async def contract(self, *, quiet: timedelta) -> tuple[str, ...]:
-        """Take out of the schema what no program needs that was there for `quiet`.
-
-        Returns:
-            The revisions that were contracted.
-        """
-        async with self._base.reading() as connection:
-            since = await self._times.now(connection) - quiet
-        return await migrator.contract(self._base, self._known, since=since)
 
 
 async def _live(
