@@ -110,6 +110,7 @@ def build(
         patience or server_state.StreamTimeouts(),
         web_files.load((web or web_files.directory()) if settings.ui else None),
     )
+    here.metrics.servers.set_function(servers)
     made = _routed()
     made.state.server_state = here
     _answer_errors(made)
