@@ -14,6 +14,8 @@ FILE = Path(__file__).parents[2] / "deploy/kubernetes/servers.yaml"
 def deployed() -> dict[str, dict[str, Any]]:
     """Return what an API server made of the objects, by kind."""
     made = registry.Registry(fixed_clock.FixedClock())
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    made.create(made.kind("v1", "Namespace"), "", namespace)
     found = {}
     for body in yaml.safe_load_all(FILE.read_text()):
         kind = made.kind(body["apiVersion"], body["kind"])
