@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from volary import __version__, secret_files
+from volary.concurrency import background_tasks
 from volary.config.decoding import readings
 from volary.config.projects import definitions, project_files
 from volary.config.server import settings_files
@@ -284,10 +285,13 @@ async def _run(
                 await exchange.exchange()
                 authenticator.are_tokens_current = lambda: exchange.is_current
                 here.share_tokens = exchange.exchange
-                async with asyncio.TaskGroup() as group:
+                # Around everything: goodbye is said last; who may not go on ends and says why.
+                async with (
+                    background_tasks.in_background(registered.keep_registered()),
+                    asyncio.TaskGroup() as group,
+                ):
                     group.create_task(made.run(), name="controller")
                     group.create_task(exchange.keep_exchanging(), name="tokens")
-                    group.create_task(registered.keep_registered(), name="servers")
                     group.create_task(
                         watching.relay.keep_relaying(
                             made.service.store, lambda: watching.is_watching
