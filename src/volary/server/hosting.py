@@ -282,7 +282,7 @@ async def _run(
                 exchange = token_exchange.TokenExchange(
                     made.service.store, kept, authenticator.uses
                 )
-                await exchange.exchange()
+                await exchange.try_exchanging()
                 authenticator.are_tokens_current = lambda: exchange.is_current
                 here.share_tokens = exchange.exchange
                 # Around everything: goodbye is said last; who may not go on ends and says why.

@@ -45,12 +45,17 @@ class ServerRegistry:
         self._tried = float("-inf")
 
     async def register(self) -> None:
-        """Say that this server is there, for the first time.
+        """Say that this server is there, for the first time; if that cannot be said now, later.
 
         Raises:
             errors.UserError: Its program may not use this database any more.
-            errors.TemporaryError: The database cannot be used now.
         """
+        try:
+            await self._register()
+        except errors.TemporaryError as error:
+            _LOG.warning("the other servers cannot be told of this one now: %s", error)
+
+    async def _register(self) -> None:
         self._own = await self._store.servers.register(self._own, keep=QUIET)
         await self._beat()
 
@@ -74,8 +79,8 @@ class ServerRegistry:
     async def _beat(self) -> None:
         standing = await self._store.servers.beat(self._own.id, silence=server_service.SILENCE)
         if standing is None:
-            # Forgotten, for it was silent for long.
-            await self.register()
+            # Forgotten, for it was silent for long; or never known.
+            await self._register()
             return
         self.count = max(1, len(standing.live))
         await self._contract(standing.schema)

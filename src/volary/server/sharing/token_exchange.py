@@ -56,31 +56,37 @@ class TokenExchange:
         state = (await self._store.stamp(), await asyncio.to_thread(self._kept.stamp))
         uses_are_due = asked - self._told_uses >= token_uses.INTERVAL.total_seconds()
         if state != self._exchanged or uses_are_due:
-            await self._exchange(with_uses=uses_are_due)
+            await self._exchange(asked, with_uses=uses_are_due)
             # As it was before: what came in between is found the next time.
             self._exchanged = state
             self._told_uses = asked if uses_are_due else self._told_uses
         self._heard = asked
 
+    async def try_exchanging(self) -> None:
+        """Exchange; what cannot be done now is said in the log, once for each reason."""
+        try:
+            await self.exchange()
+        except errors.VolaryError as error:
+            if str(error) != self._complaint:
+                _LOG.warning("API tokens cannot be exchanged with the database: %s", error)
+            self._complaint = str(error)
+        else:
+            self._complaint = ""
+
     async def keep_exchanging(self) -> None:
         """Exchange again and again until cancelled."""
         while True:
             await asyncio.sleep(INTERVAL)
-            try:
-                await self.exchange()
-            except errors.VolaryError as error:
-                if str(error) != self._complaint:
-                    _LOG.warning("API tokens cannot be exchanged with the database: %s", error)
-                self._complaint = str(error)
-            else:
-                self._complaint = ""
+            await self.try_exchanging()
 
-    async def _exchange(self, *, with_uses: bool) -> None:
+    async def _exchange(self, asked: float, *, with_uses: bool) -> None:
         known = {row.id: row for row in await self._store.all()}
         for row in known.values():
             if row.used is not None:
                 self._uses.note(row.id, row.used)
         merged = await asyncio.to_thread(self._kept.take_in, _tokens(known.values()))
+        # Also where nothing can be written now, such as on a full disk.
+        self._heard = asked
         uses = self._uses.all() if with_uses else {}
         news = [
             row

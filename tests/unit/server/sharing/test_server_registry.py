@@ -1,7 +1,10 @@
 """Servers of one database know how many they are."""
 
 import asyncio
+import contextlib
+import sqlite3
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +80,24 @@ def test_the_address_is_what_the_settings_say_or_where_it_listens() -> None:
     assert everywhere.endswith(f":{port}")
     assert "0.0.0.0" not in everywhere
     assert said == "https://10.0.0.7:8443"
+
+
+async def test_a_server_starts_while_nothing_can_be_written_and_registers_later(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "volary.db"
+    async with factory.open_store(
+        f"sqlite:{file}",
+        clock=fixed_clock.FixedClock(),
+        limits=records.Limits(busy=timedelta(seconds=0.1)),
+    ) as store:
+        own = server_registry.ServerRegistry(store, "a", "http://a:8080")
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            await own.register()
+            other.execute("ROLLBACK")
+        before = await _addresses(store)
+        await own._beat()
+        after = await _addresses(store)
+
+    assert (before, after) == ([], ["http://a:8080"])
