@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import secrets
+import ssl
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -106,16 +107,16 @@ class Issuer:
 
 
 @contextlib.asynccontextmanager
-async def issuing() -> AsyncIterator[Issuer]:
-    """Have an issuer beside the block."""
+async def issuing(tls: ssl.SSLContext | None = None) -> AsyncIterator[Issuer]:
+    """Have an issuer beside the block, with https where its certificate is given."""
     issuer = Issuer()
     app = web.Application()
     app.router.add_route("*", "/{rest:.*}", issuer.answer)
     runner = web.AppRunner(app)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        issuer.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+        issuer.url = f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
         yield issuer
     finally:
         await runner.cleanup()

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from volary.cli import console, exit_codes, forms, garbage_collector, log_output, token_lists
+from volary.config.server import browser_logins
 from volary.controller import system_clock
 from volary.controller.persistence import redaction
 from volary.model import errors, json, server_settings
@@ -67,15 +68,29 @@ class JsonFormatter(Formatter):
         return msgspec.json.encode(clean).decode()
 
 
-async def serve(config: str, *, no_ui: bool = False, log_format: forms.LinesForm = "text") -> int:
+async def serve(
+    config: str,
+    *,
+    no_ui: bool = False,
+    log_format: forms.LinesForm = "text",
+    advertise: str = "",
+) -> int:
     """Run the controller with its server until SIGINT or SIGTERM.
 
     Args:
         config: The settings file.
         no_ui: Serve no web UI, whatever the settings say.
         log_format: What its log looks like.
+        advertise: Where others reach it; empty: as the settings say.
+
+    Raises:
+        errors.UserError: The settings, or the address, cannot be used.
     """
     settings = hosting.read_settings(config)
+    if advertise:
+        if problem := browser_logins.problem_of(advertise):
+            raise errors.user_error(f"--advertise {advertise} {problem}", hint="write https://…")
+        settings = replace(settings, advertise=advertise)
     if no_ui:
         settings = replace(settings, ui=False)
     descriptors.raise_limit()

@@ -534,6 +534,12 @@ class Settings:
         "needed for logins of `auth.oidc.clientId`, and behind a proxy that serves https.",
         "",
     )
+    advertise: str = options.option(
+        "Where other processes reach this one server, such as `https://10.0.0.7:8443`, where there "
+        "are several of one database: `volary get servers` shows it. Empty: the address of "
+        "`listen`, or the name of the machine where that is every address.",
+        "",
+    )
     ui: bool = options.option("Whether the web UI is served.", True)
     repositories: tuple[Repository, ...] = options.option(
         "The repositories that drive.", (), required=True

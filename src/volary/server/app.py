@@ -1,5 +1,6 @@
 """Builds the application: routes, the guard around them, refusals, the description."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from volary.server.routes import (
     projects,
     runs,
     screens,
+    servers,
     streaming,
     workspaces,
 )
@@ -48,6 +50,7 @@ ROUTERS = (
     clusters.router,
     projects.router,
     workspaces.router,
+    servers.router,
     commands.router,
     overview.router,
     people.router,
@@ -69,6 +72,7 @@ def build(
     patience: server_state.StreamTimeouts | None = None,
     allowance: bounds.Bounds | None = None,
     web: Path | None = None,
+    servers: Callable[[], int] = lambda: 1,
 ) -> fastapi.FastAPI:
     """Return the application, ready to be served.
 
@@ -82,6 +86,7 @@ def build(
         allowance: What connections may take; None: as the settings and the descriptors that this
             process may have say.
         web: Where the web UI was built to; None: where it is installed, or in this checkout.
+        servers: Says how many servers of this database there are.
 
     Raises:
         access.UndeclaredError: A route does not say who may use it.
@@ -96,6 +101,7 @@ def build(
             clock,
             backing.current_projects,
             sessions.Sessions(backing.store.sessions, settings.auth.sessions, clock),
+            servers,
         ),
         clock,
         metrics.Metrics(clock),
@@ -104,6 +110,7 @@ def build(
         patience or server_state.StreamTimeouts(),
         web_files.load((web or web_files.directory()) if settings.ui else None),
     )
+    here.metrics.servers.set_function(servers)
     made = _routed()
     made.state.server_state = here
     _answer_errors(made)

@@ -7,11 +7,13 @@ and the error is shown. Being cancelled is shutting down; runs go on with the ne
 import asyncio
 import contextlib
 import logging
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from volary import __version__, secret_files
+from volary.concurrency import background_tasks
 from volary.config.decoding import readings
 from volary.config.projects import definitions, project_files
 from volary.config.server import settings_files
@@ -23,8 +25,9 @@ from volary.gitops import watcher, webhooks
 from volary.isolation import probing
 from volary.model import clocks, errors, metric_providers, phrases, server_settings
 from volary.model.fleet import fleets
-from volary.server import app, fleet_file, serving
+from volary.server import app, fleet_file, server_state, serving
 from volary.server.authentication import logins, tokens
+from volary.server.sharing import refresh_relay, server_registry, token_exchange
 from volary.sources.git import mirrors
 from volary.telemetry import otlp, spans
 
@@ -178,6 +181,7 @@ class _RepositoryWatch:
         self._settings = settings
         self._mirrors = all_mirrors
         self._current: watcher.Watcher | None = None
+        self.relay = refresh_relay.RefreshRelay(self._refresh)
 
     async def watch(self, on_change: inputs.OnSeen) -> None:
         """Watch until cancelled."""
@@ -188,9 +192,18 @@ class _RepositoryWatch:
             self._current = None
 
     def request_refresh(self, repository: str, _: webhooks.PushEvent | None = None) -> None:
-        """Look at a repository soon; a process that stands by leaves it to the interval."""
+        """Have the leader look at a repository soon."""
+        self.relay.request(repository)
+
+    def _refresh(self, repository: str) -> bool:
         if self._current is not None:
             self._current.request_refresh(repository)
+        return self._current is not None
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether this process looks at the repositories."""
+        return self._current is not None
 
 
 async def run(
@@ -239,6 +252,7 @@ async def _run(
             watching = _RepositoryWatch(settings, opened)
             parts = composition.ControllerParts(
                 clock=clock,
+                owner=uuid.uuid4().hex,
                 members=members,
                 written_beside=beside,
                 repositories=watcher.WatchedRepositories(
@@ -249,12 +263,41 @@ async def _run(
                 secrets=secrets,
             )
             async with composition.open_controller(settings, parts) as made:
-                application = app.build(
-                    made.service, settings, kept, clock, request_refresh=watching.request_refresh
+                registered = server_registry.ServerRegistry(
+                    made.service.store,
+                    parts.owner,
+                    server_registry.address_of(settings, listening),
                 )
-                authenticator = application.state.server_state.authenticator
-                async with asyncio.TaskGroup() as group:
+                await registered.register()
+                application = app.build(
+                    made.service,
+                    settings,
+                    kept,
+                    clock,
+                    request_refresh=watching.request_refresh,
+                    servers=lambda: registered.count,
+                )
+                here: server_state.ServerState = application.state.server_state
+                authenticator = here.authenticator
+                exchange = token_exchange.TokenExchange(
+                    made.service.store, kept, authenticator.uses
+                )
+                await exchange.try_exchanging()
+                authenticator.are_tokens_current = lambda: exchange.is_current
+                here.share_tokens = exchange.exchange
+                # Around everything: goodbye is said last; who may not go on ends and says why.
+                async with (
+                    background_tasks.in_background(registered.keep_registered()),
+                    asyncio.TaskGroup() as group,
+                ):
                     group.create_task(made.run(), name="controller")
+                    group.create_task(exchange.keep_exchanging(), name="tokens")
+                    group.create_task(
+                        watching.relay.keep_relaying(
+                            made.service.store, lambda: watching.is_watching
+                        ),
+                        name="webhooks",
+                    )
                     group.create_task(
                         fleet_file.keep_watching(
                             settings.fleet, lambda: read_fleet(settings), made.change_fleet

@@ -75,6 +75,12 @@ class Metrics:
             ("reason",),
             registry=self.registry,
         )
+        self.servers = prometheus.Gauge(
+            "volary_servers",
+            "Servers of this database that are there, as this one knows.",
+            registry=self.registry,
+        )
+        self.servers.set(1)
         build = prometheus.Info("volary_build", "Version of the server.", registry=self.registry)
         build.info({"version": __version__})
 

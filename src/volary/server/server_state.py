@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -18,6 +18,13 @@ from volary.server.connections import bounds, budgets, request_rates
 
 #: Told the name of a repository and what a webhook said; returns at once.
 RequestRefresh = Callable[[str, webhooks.PushEvent], None]
+
+
+ShareTokens = Callable[[], Awaitable[None]]
+
+
+async def _share_nothing() -> None:
+    """Share tokens with nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +53,13 @@ class ServerState:
     patience: StreamTimeouts = field(default_factory=StreamTimeouts)
     #: The web UI.
     web: web_files.WebFiles = field(default_factory=web_files.WebFiles)
+    #: Has a token that was made or revoked here known to every server.
+    share_tokens: ShareTokens = _share_nothing
     #: Set when the server stops: streams end then.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     #: What many ask about the server at a time is looked for once.
     looks: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
-    rates: request_rates.RequestRates = field(default_factory=request_rates.RequestRates)
+    rates: request_rates.RequestRates = field(init=False)
     #: Asks the issuer about logins in the browser; None: nobody logs in there.
     issuer_login: issuer_client.IssuerClient | None = field(init=False)
     #: What viewers of streams read of the store.
@@ -66,6 +75,7 @@ class ServerState:
         has_client = oidc is not None and bool(oidc.client_id)
         self.issuer_login = issuer_client.IssuerClient(oidc) if oidc and has_client else None
         self.reads = shared_reads.SharedReads(lambda: self.service.kept.count)
+        self.rates = request_rates.RequestRates(servers=self.authenticator.servers)
         self.bodies = budgets.Budget(self.bounds.bodies)
         self.streams = budgets.Budget(self.bounds.streams)
         self.streams_of_people = budgets.Budget(self.bounds.streams)

@@ -39,13 +39,14 @@ async def open_store(
     clock: clocks.Clock,
     limits: records.Limits | None = None,
     lease_clock: clocks.Clock | None = None,
+    known: migrator.KnownSchema = migrator.KNOWN,
 ) -> AsyncIterator[stores.Store]:
     """Open the store, bring its schema up to date, and close it at the end.
 
     Leases go by the `lease_clock`; None: by the clock of the machine that the database is on.
 
     Raises:
-        errors.UserError: The address is none, or the database was written by a newer version.
+        errors.UserError: The address is none, or the database belongs to a newer version by now.
         errors.TemporaryError: The database cannot be reached or used now.
     """
     limits = limits or records.Limits()
@@ -53,9 +54,9 @@ async def open_store(
     _make_private(url)
     base = database.Database(url, busy=limits.busy)
     try:
-        await migrator.migrate(base)
+        await migrator.migrate(base, known)
         times = lease_clock or (clock if base.is_sqlite else None)
-        yield stores.Store(base, clock=clock, limits=limits, lease_clock=times)
+        yield stores.Store(base, clock=clock, limits=limits, lease_clock=times, known=known)
     finally:
         await base.close()
 

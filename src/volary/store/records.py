@@ -267,6 +267,39 @@ class WorkspaceRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """A process that serves, or served."""
+
+    #: Of this life of the process; as the leader it holds the lease under it.
+    id: str
+    #: Of its machine.
+    name: str
+    #: Where other processes reach it, such as ``https://10.0.0.7:8443``.
+    address: str
+    #: Of its program.
+    version: str
+    #: The newest of the schema that its program knows.
+    revision: str
+    started: datetime
+    #: When it was there last, by the database's clock.
+    seen: datetime
+    #: When it said goodbye.
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiTokenRecord:
+    """An API token; nothing in it lets anybody in."""
+
+    id: str
+    #: What the caller keeps of it: its name, the hash, what it is for.
+    document: json.JsonObject
+    revoked: datetime | None = None
+    #: When it was used last, to some minutes.
+    used: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRecord:
     """The login of one browser. Nothing in it lets anybody in: of secrets there are hashes."""
 

@@ -10,12 +10,14 @@ raise `errors.UserError` for a cursor that is none.
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from volary.model import clocks
 from volary.model.runs import run_records
-from volary.store import records
+from volary.store import migrator, records
 from volary.store.sql.database import database, group_commit
 from volary.store.sql.repositories import (
+    api_tokens,
     applications,
     audit,
     clusters,
@@ -24,9 +26,11 @@ from volary.store.sql.repositories import (
     leases,
     notifications,
     project_files,
+    repository_refreshes,
     requests,
     retention,
     runs,
+    servers,
     sessions,
     task_rows,
     task_states,
@@ -46,9 +50,11 @@ class Store:
         clock: clocks.Clock,
         limits: records.Limits,
         lease_clock: clocks.Clock | None,
+        known: migrator.KnownSchema = migrator.KNOWN,
     ) -> None:
         self._base = base
         self._clock = clock
+        self._known = known
         self._group = group_commit.GroupCommit(
             self._write, lambda write: write.item.head.id, most=limits.group
         )
@@ -67,6 +73,9 @@ class Store:
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)
         self.sessions = sessions.Sessions(base)
+        self.servers = servers.Servers(base, self.leases, known.revision)
+        self.api_tokens = api_tokens.ApiTokens(base)
+        self.refreshes = repository_refreshes.RepositoryRefreshes(base)
 
     def check_writes(self) -> None:
         """Say whether what was written last in this process was kept; does not ask the database.
@@ -89,6 +98,16 @@ class Store:
             fencing.LeaseLost: Another process took the lease over.
         """
         return await self._group.keep(fences.Fenced(transition, fence))
+
+    async def contract(self, *, quiet: timedelta) -> tuple[str, ...]:
+        """Take out of the schema what no server needs that was there for `quiet`.
+
+        Returns:
+            The revisions that were contracted.
+        """
+        async with self._base.reading() as connection:
+            since = await self.leases.now(connection) - quiet
+        return await migrator.contract(self._base, self._known, since=since)
 
     async def prune(
         self, rule: records.Retention, *, fence: run_records.Fence | None

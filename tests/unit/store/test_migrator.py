@@ -63,22 +63,6 @@ async def test_several_processes_that_start_at_once_migrate_once(empty_address: 
     assert await asyncio.gather(*(start(number) for number in range(4))) == [1] * 4
 
 
-async def test_a_database_of_a_newer_version_is_refused(database_address: str) -> None:
-    base = open_base(database_address)
-    async with base.writing() as connection:
-        await connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
-    try:
-        with pytest.raises(errors.UserError, match=r"newer version of Volary \(schema 9999"):
-            async with factory.open_store(database_address, clock=given.TurnedClock()):
-                pass
-    finally:
-        async with base.writing() as connection:
-            await connection.execute(
-                sa.text("UPDATE alembic_version SET version_num = :head"), {"head": migrator.HEAD}
-            )
-        await base.close()
-
-
 async def test_a_migration_that_breaks_leaves_the_schema_as_it_was(
     empty_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

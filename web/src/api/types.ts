@@ -1177,6 +1177,17 @@ export interface Series {
   thinned: number;
 }
 
+/** A server that is there. */
+export interface Server {
+  name: string;
+  address: string;
+  version: string;
+  revision: string;
+  started: string;
+  lastSeen: string;
+  isLeader: boolean;
+}
+
 /** Who is logged in, and how one can log in. */
 export interface SessionState {
   authenticated: boolean;

@@ -87,6 +87,13 @@ def serve(
             help="text, or json: an object a line, with application, run, stage and cluster.",
         ),
     ] = "text",
+    advertise: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Where other processes reach this server, in the place of what the settings say.",
+        ),
+    ] = "",
 ) -> None:
     """Run the controller, its API server and the web UI in one process.
 
@@ -94,7 +101,9 @@ def serve(
     """
     from volary.cli import server_process
 
-    options.finish(server_process.serve(config, no_ui=no_ui, log_format=log_format))
+    options.finish(
+        server_process.serve(config, no_ui=no_ui, log_format=log_format, advertise=advertise)
+    )
 
 
 _TokenServer = Annotated[
@@ -242,7 +251,7 @@ def get(
     server: options.Server = "",
     output: options.Output = forms.Form.TEXT,
 ) -> None:
-    """List applications, runs or clusters; show one application over all its clusters.
+    """List applications, runs, clusters or servers; show one application over all its clusters.
 
     `-o wide` also shows each cluster, `-o json` everything.
     """

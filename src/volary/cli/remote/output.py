@@ -65,6 +65,15 @@ _COLUMNS: dict[forms.Noun, tuple[tuple[str, str, bool], ...]] = {
         ("LABELS", "labels", True),
         ("NAMESPACES", "namespaces", True),
     ),
+    "servers": (
+        ("NAME", "name", False),
+        ("ADDRESS", "address", False),
+        ("LEADS", "isLeader", False),
+        ("VERSION", "version", False),
+        ("AGE", "started", False),
+        ("SEEN", "lastSeen", False),
+        ("SCHEMA", "revision", True),
+    ),
 }
 #: Runs, and applications, that may want a person.
 _WORTH_A_LOOK = ("running", "waiting", "rolling_back", "failed", "out_of_sync", "broken")
@@ -95,7 +104,7 @@ def show_list(noun: forms.Noun, items: Sequence[json.JsonObject], form: forms.Fo
     now = system_clock.SystemClock().now()
     rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]
     console.write_lines(console.aligned(rows))
-    if noun != "clusters":
+    if noun in ("apps", "runs"):
         key = "name" if noun == "apps" else "id"
         _tell_how_to_explain([item[key] for item in items if item.get("status") in _WORTH_A_LOOK])
 
@@ -171,7 +180,7 @@ def show(body: Any, form: forms.Form) -> None:
 
 def _cell(key: str, value: object, form: forms.Form, now: datetime) -> str:
     text = _text(value)
-    if key in ("since", "started") and text:
+    if key in ("since", "started", "lastSeen") and text:
         text = durations.age(text, now)
     if key in ("runningCommit", "head", "commit"):
         text = text[:7]
@@ -185,6 +194,8 @@ def _text(value: object) -> str:
     match value:
         case None:
             return ""
+        case bool():
+            return "yes" if value else ""
         case dict():
             return ",".join(f"{name}={label}" for name, label in value.items())
         case list():

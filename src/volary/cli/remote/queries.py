@@ -18,6 +18,7 @@ _PATHS = {
     "apps": "applications",
     "runs": "runs",
     "clusters": "clusters",
+    "servers": "servers",
 }
 _STATUSES: Mapping[forms.Noun, type[StrEnum]] = {
     "apps": application_statuses.StatusWord,
@@ -49,11 +50,11 @@ async def get(
     Raises:
         errors.UserError: Nothing of the kind can have this status.
     """
-    known = list(_STATUSES[noun])
+    known = list(_STATUSES.get(noun, ()))
     if status and status not in known:
         hint = readings.did_you_mean(status, known)
         raise errors.user_error(f"{status} is no status of {noun}", hint=hint)
-    query: dict[str, str | int] = {"status": status}
+    query: dict[str, str | int] = {"status": status} if known else {}
     if noun == "runs":
         query["application"] = app
     if with_removed:

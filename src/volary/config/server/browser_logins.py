@@ -11,7 +11,7 @@ _SHORTEST = timedelta(minutes=1)
 
 def check(reading: readings.Reading, url: str, auth: server_settings.Auth) -> None:
     """Note what is wrong with the server's own address, and with who logs in how."""
-    if url and (problem := _problem_of(url)):
+    if url and (problem := problem_of(url)):
         hint = "write https://volary.example.org, as people type it"
         reading.error(("url",), problem, hint)
     for name, value in (("idle", auth.sessions.idle), ("longest", auth.sessions.longest)):
@@ -34,7 +34,7 @@ def _check_client(reading: readings.Reading, url: str, oidc: server_settings.Oid
             reading.error((*at, "scopes", place), "is no scope", "write one word for each")
 
 
-def _problem_of(url: str) -> str:
+def problem_of(url: str) -> str:
     """Return why an address cannot be this server's in a browser; empty: it can."""
     try:
         parts = parse.urlsplit(url)

@@ -34,6 +34,7 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
     data_directory: base_sections.Text
     listen: base_sections.Text = options.option("Address and port of the server.", "127.0.0.1:8080")
     url: str
+    advertise: str
     repositories: list[server_settings.Repository]
     applications: list[server_settings.ListedApplication]
     projects: server_settings.ProjectFiles
@@ -108,6 +109,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
     _check_repositories(reading, repositories)
     _check_limits(reading, read.limits)
     engine_checks.check(reading, read.engine)
+    _check_advertised(reading, read.advertise)
     _check_auth(reading, read.auth.oidc)
     browser_logins.check(reading, read.url, read.auth)
     if read.authentication is server_settings.Authentication.NONE:
@@ -158,6 +160,12 @@ def _listen(reading: readings.Reading, text: str) -> tuple[str, int]:
     if ":" in host and not _is_address(host):
         reading.error(("listen",), "is not an address", "write [::1]:8080")
     return host, int(port)
+
+
+def _check_advertised(reading: readings.Reading, address: str) -> None:
+    if address and (problem := browser_logins.problem_of(address)):
+        hint = "write https://10.0.0.7:8443, without a path"
+        reading.error(("advertise",), problem, hint)
 
 
 def _check_tracing(reading: readings.Reading, tracing: server_settings.Tracing | None) -> None:

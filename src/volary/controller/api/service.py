@@ -24,6 +24,7 @@ from volary.controller.api import (
     plan_representations,
     project_service,
     representations,
+    server_service,
     status_service,
     workspace_service,
 )
@@ -78,6 +79,7 @@ class Service:
     projects: project_service.ProjectService
     #: What teams have on clusters.
     workspaces: workspace_service.WorkspaceService
+    servers: server_service.ServerService
     #: What applications have in the clusters now.
     live: live_service.LiveService
     #: What is not as Git says.

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,9 +34,15 @@ _BY_PROXIES = frozenset(
 
 
 class FailedLogins:
-    """Remembers failures of the last minute."""
+    """Remembers failures of the last minute.
 
-    def __init__(self) -> None:
+    Args:
+        servers: Says how many servers there are: each counts for itself, and allows its share.
+        proxies: Networks that stand for many people: nobody there is held up for others.
+    """
+
+    def __init__(self, servers: Callable[[], int] = lambda: 1, proxies: Sequence[str] = ()) -> None:
+        self._servers, self._proxies = servers, tuple(proxies)
         self._failures: OrderedDict[str, tuple[datetime, ...]] = OrderedDict()
 
     def count(self, address: str, now: datetime) -> timedelta:
@@ -44,9 +50,11 @@ class FailedLogins:
 
         Failures of one network of IPv6 count together: whoever has an address has all of it.
         """
+        if self._is_proxy(address):
+            return timedelta(0)
         address = addresses.holder_of(address)
         recent = self._recent(address, now)
-        wait = recent[0] + WINDOW - now if len(recent) >= MOST else timedelta(0)
+        wait = self._until_room(recent, now)
         if not wait:
             self._failures[address] = (*recent, now)
         if address in self._failures:
@@ -57,8 +65,16 @@ class FailedLogins:
 
     def wait(self, address: str, now: datetime) -> timedelta:
         """Return how long this address has to wait before it may try again; zero: not at all."""
-        recent = self._recent(addresses.holder_of(address), now)
-        return recent[0] + WINDOW - now if len(recent) >= MOST else timedelta(0)
+        if self._is_proxy(address):
+            return timedelta(0)
+        return self._until_room(self._recent(addresses.holder_of(address), now), now)
+
+    def _is_proxy(self, address: str) -> bool:
+        return bool(self._proxies) and addresses.is_within(address, self._proxies)
+
+    def _until_room(self, recent: tuple[datetime, ...], now: datetime) -> timedelta:
+        most = max(1, MOST // self._servers())
+        return recent[-most] + WINDOW - now if len(recent) >= most else timedelta(0)
 
     def _recent(self, address: str, now: datetime) -> tuple[datetime, ...]:
         return tuple(
@@ -101,10 +117,14 @@ class Authenticator:
     clock: clocks.Clock
     #: Which projects there are now: asked for each request, so nobody stays who they were.
     projects: Callable[[], membership.Projects] = membership.Projects
-    failed: FailedLogins = field(default_factory=FailedLogins)
+    #: How many servers share what one address may do.
+    servers: Callable[[], int] = lambda: 1
+    failed: FailedLogins = field(init=False)
     #: Counted apart: whoever guesses tokens shuts no Git host out, nor the other way round.
-    failed_webhooks: FailedLogins = field(default_factory=FailedLogins)
+    failed_webhooks: FailedLogins = field(init=False)
     issuer: issuers.Issuer | None = None
+    #: Whether what other servers revoked is known here.
+    are_tokens_current: Callable[[], bool] = lambda: True
     #: Logins of browsers; None: there are none.
     browsers: sessions.Sessions | None = None
     #: A token was seen: from then on this process is closed, whatever becomes of the file.
@@ -116,6 +136,9 @@ class Authenticator:
 
     def __post_init__(self) -> None:
         self.browser_cookies = cookies.of(self.settings)
+        proxies = self.settings.limits.proxies
+        self.failed = FailedLogins(self.servers, proxies)
+        self.failed_webhooks = FailedLogins(self.servers, proxies)
 
     @property
     def is_open(self) -> bool:
@@ -238,6 +261,7 @@ class Authenticator:
             known = self._known_tokens()
             if known is None:
                 raise errors.TemporaryError(_UNREADABLE)
+            self._check_current()
             token = next((one for one in known if one.id == login.credential), None)
             if token is None or not token.is_valid(now):
                 raise UnauthenticatedError(OVER)
@@ -318,6 +342,7 @@ class Authenticator:
 
     def _token(self, presented: str) -> _Token:
         now = self.clock.now()
+        self._check_current()
         try:
             token = self.tokens.find(presented, now)
         except errors.UserError as error:
@@ -327,6 +352,17 @@ class Authenticator:
             raise UnauthenticatedError("the token is not known, has expired or was revoked")
         self.uses.note(token.id, now)
         return token
+
+    def _check_current(self) -> None:
+        """Make sure that a token is not believed that another server revoked.
+
+        Raises:
+            errors.TemporaryError: The database has not said so for too long.
+        """
+        if not self.are_tokens_current():
+            raise errors.TemporaryError(
+                "no token is believed, as the database has not said for a while which are revoked"
+            )
 
     def _person_by(self, token: _Token) -> permissions.Person:
         name = f"{identities.TOKEN_PREFIX}{token.full_name}"
@@ -349,6 +385,7 @@ def open_authenticator(
     clock: clocks.Clock,
     projects: Callable[[], membership.Projects] = membership.Projects,
     browsers: sessions.Sessions | None = None,
+    servers: Callable[[], int] = lambda: 1,
 ) -> Authenticator:
     """Make the authenticator that the settings ask for; `projects` says which there are now.
 
@@ -367,6 +404,7 @@ def open_authenticator(
         projects,
         issuer=issuers.Issuer(oidc) if oidc else None,
         browsers=browsers,
+        servers=servers,
     )
 
 

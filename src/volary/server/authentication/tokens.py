@@ -1,8 +1,7 @@
 """API tokens: random, shown once, kept as a hash.
 
-They lie in a file of mode 0600 in the data directory, not in the database: whoever can read
-a copy of the database gets no token, and the command that makes tokens needs
-no running server. Two servers that share a database each need a copy of the file.
+They lie in a file of mode 0600 in the data directory, so that the command that makes tokens needs
+no running server, and from there go to every server of the database (`sharing.token_exchange`).
 
 A token has 256 random bits, so a plain SHA-256 cannot be searched; nothing slower is needed,
 and a slow hash would let anybody keep the server busy.
@@ -14,7 +13,7 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -188,6 +187,29 @@ class TokenFile:
         self._change(close)
         return count
 
+    def take_in(self, others: Iterable[Token]) -> tuple[Token, ...]:
+        """Take in what other servers know of tokens; return all that there are then, by age.
+
+        A token that is revoked anywhere is revoked, from the first time on.
+
+        Raises:
+            errors.UserError: The file cannot be read or written.
+        """
+        others = tuple(others)
+        merged = _merged(self.all(), others)
+        if merged != self.all():
+            self._change(lambda tokens: _merged(tokens, others))
+            self._refresh()
+        return merged
+
+    def stamp(self) -> object:
+        """Return what differs when the file is another one.
+
+        Raises:
+            errors.UserError: The file cannot be looked at, or others can read it.
+        """
+        return self._stamp()
+
     def _refresh(self) -> None:
         seen = self._stamp()
         if seen == self._seen:
@@ -226,6 +248,19 @@ class TokenFile:
             raise errors.user_error(
                 f"the tokens in {self._path} cannot be written: {error.strerror}"
             ) from error
+
+
+def _merged(own: tuple[Token, ...], others: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Return the tokens of both, by age; of too many the oldest that were revoked are dropped."""
+    merged: dict[str, Token] = {}
+    for token in (*own, *others):
+        known = merged.get(token.id, token)
+        moments = [each.revoked for each in (known, token) if each.revoked is not None]
+        merged[token.id] = msgspec.structs.replace(known, revoked=min(moments, default=None))
+    by_age = sorted(merged.values(), key=lambda token: (token.created, token.id))
+    revoked = [token for token in by_age if token.revoked is not None]
+    dropped = {token.id for token in revoked[: max(0, len(by_age) - MOST)]}
+    return tuple(token for token in by_age if token.id not in dropped)
 
 
 def _with_room(tokens: tuple[Token, ...], now: datetime) -> tuple[Token, ...]:

@@ -166,6 +166,7 @@ async def create_token(request: requests.Request, body: CreateToken) -> response
             project=body.project,
             expires=now + timedelta(days=body.days) if body.days else None,
         )
+        await here.share_tokens()
         change.after = {"id": made.id, "status": made.state(now)}
     shown = CreatedToken(
         made.id, made.full_name, made.role.value, made.project, made.expires, written
@@ -216,6 +217,7 @@ async def revoke_token(request: requests.Request, token: str) -> responses.Respo
     ) as change:
         change.before = {"status": found.state(now)}
         await asyncio.to_thread(kept.revoke, found.id, now=now)
+        await here.share_tokens()
         change.after = {"status": "revoked"}
     revoked = next(each for each in kept.all() if each.id == found.id)
     shown = _shown(revoked, now, here.authenticator.uses.all())

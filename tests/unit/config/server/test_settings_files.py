@@ -429,3 +429,27 @@ def test_projects_that_are_nowhere_are_said(written: str, message: str) -> None:
 
     assert message in "; ".join(map(str, loaded.problems))
     assert loaded.value is None
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("https://10.0.0.7:8443", ""),
+        ("http://127.0.0.1:8080", ""),
+        ("http://10.0.0.7:8080", "must be an https address"),
+        ("10.0.0.7:8443", "is not an http or https address"),
+        ("https://10.0.0.7:8443/volary", "must be a host"),
+    ],
+)
+def test_where_others_reach_a_server_is_an_address(address: str, problem: str) -> None:
+    text = (
+        "apiVersion: volary.dev/v1\nkind: Controller\nfleet: fleet.yaml\n"
+        f"repositories: [{{name: shop, url: 'https://git.example/a.git'}}]\nadvertise: {address}\n"
+    )
+    loaded = settings_files.parse(text, file="c.yaml")
+    if problem:
+        [found] = loaded.problems
+        assert found.message.startswith(problem)
+        assert "advertise" in str(found)
+    else:
+        assert loaded.require().advertise == address

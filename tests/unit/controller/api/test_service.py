@@ -18,6 +18,7 @@ from volary.controller.api import (
     placement_service,
     project_service,
     representations,
+    server_service,
     service,
     status_service,
     workspace_service,
@@ -85,6 +86,7 @@ async def served() -> AsyncIterator[Served]:
                 project_registry.ProjectRegistry(store, clock, leader.change_signal),
             ),
             workspace_service.WorkspaceService(store, leader.register, asker, audit),
+            server_service.ServerService(store),
             live_service.LiveService(store, dependencies, live),
             drift_service.DriftService(
                 store,

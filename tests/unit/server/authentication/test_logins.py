@@ -452,3 +452,40 @@ def test_guesses_from_a_network_of_ipv6_are_those_of_one() -> None:
     assert [bool(wait) for wait in waits] == [False] * 10 + [True]
     assert not failed.count("2001:db8:1:3::1", now), "another network"
     assert [bool(failed.count(f"192.0.2.{host}", now)) for host in range(20)] == [False] * 20
+
+
+def test_of_several_servers_each_allows_its_share_of_failures() -> None:
+    failed, now = logins.FailedLogins(lambda: 3), server_world.fixed_clock.FixedClock().now()
+
+    waits = [failed.count("192.0.2.1", now) for _ in range(5)]
+
+    assert [bool(wait) for wait in waits] == [False] * 3 + [True] * 2
+    assert failed.wait("192.0.2.1", now)
+    assert not failed.wait("192.0.2.1", now + logins.WINDOW)
+
+
+def test_nobody_is_held_up_for_others_behind_the_same_balancer() -> None:
+    failed = logins.FailedLogins(proxies=("10.0.0.0/8",))
+    now = server_world.fixed_clock.FixedClock().now()
+
+    waits = [failed.count("10.1.2.3", now) for _ in range(20)]
+
+    assert not any(waits)
+    assert not failed.wait("10.1.2.3", now)
+
+
+async def test_no_token_is_believed_while_it_may_have_been_revoked_elsewhere(
+    tmp_path: Path,
+) -> None:
+    async with server_world.served(tmp_path) as world:
+        authorization = world.token("viewer")
+        before, _ = await world.ask("GET", "/api/v1/whoami", headers=authorization)
+        is_current = False
+        authenticator = world.application.state.server_state.authenticator
+        authenticator.are_tokens_current = lambda: is_current
+        during, problem = await world.ask("GET", "/api/v1/whoami", headers=authorization)
+        is_current = True
+        after, _ = await world.ask("GET", "/api/v1/whoami", headers=authorization)
+
+    assert (before, during, after) == (200, 503, 200)
+    assert "which are revoked" in problem["detail"]

@@ -1,5 +1,6 @@
 """Mirrors over https, from a real host with a certificate of its own."""
 
+import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Iterator
@@ -11,11 +12,19 @@ import pytest
 from aiohttp import connector
 
 import git_hosting
+import process_time
 from git_hosting import Host, Upstream
-from volary.model import errors, server_settings
+from volary.gitops import repository_state, watcher
+from volary.model import applications, errors, server_settings
 from volary.sources.git import branch_listing, git_hosts, mirrors
+from volary.sources.rendering import renderers
 
 SECRET = "hunter2-canary"
+CONFIG = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: %s}
+"""
 
 
 @pytest.fixture
@@ -74,6 +83,62 @@ async def test_an_open_repository_needs_one_question_when_nothing_changed(
 
     assert first.head == upstream.git("rev-parse", "HEAD")
     assert host.requests == ["GET /upstream.git/info/refs"]
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_change_is_fetched_once_for_all_applications_and_servers(
+    host: Host, upstream: Upstream, tmp_path: Path
+) -> None:
+    names = [f"app-{number}" for number in range(20)]
+    for name in names:
+        upstream.commit({f"{name}/a.yaml": CONFIG % name})
+    first = upstream.publish({"readme": "1"})
+    settings = server_settings.Settings(
+        "fleet.yaml", str(tmp_path), "memory:", repositories=(spec_of(host),)
+    )
+    renderer, heads = renderers.Renderer(), asyncio.Queue[str]()
+    read = watcher.WatchedRepositories
+
+    async def note(told: repository_state.RepositoryState) -> None:
+        assert told.head is not None
+        heads.put_nowait(told.head.id)
+
+    async def render(repositories: watcher.WatchedRepositories, commit: str) -> None:
+        """Render every application for three clusters, as a plan of each does."""
+        repository = await repositories.repository("shop")
+        files = await repository.tree(commit)
+        for name in names:
+            described = applications.Application(name=name)
+            for target in ("us", "eu", "asia"):
+                await renderer.render(files, described, directory=name, target=target)
+
+    async with (
+        mirrors.open_mirrors(tmp_path / "leader") as leading,
+        mirrors.open_mirrors(tmp_path / "standing") as standing,
+        asyncio.TaskGroup() as group,
+    ):
+        watched = watcher.Watcher(settings, leading)
+        task = group.create_task(watched.watch(note))
+        async with asyncio.timeout(process_time.HANG):
+            assert await heads.get() == first
+            await render(read(settings, leading), first)
+            before = renderer.renderings
+            host.requests.clear()
+            second = upstream.publish({f"{names[3]}/a.yaml": CONFIG % "changed"})
+            watched.request_refresh("shop")
+            assert await heads.get() == second
+            await render(read(settings, leading), second)
+        task.cancel()
+        fetched = [line for line in host.requests if line.startswith("POST")]
+        # Somebody asks a server that stands by about that commit.
+        asked = await read(settings, standing).fetch_head("shop")
+        host.requests.clear()
+        await render(read(settings, standing), asked)
+        besides = list(host.requests)
+
+    assert (before, renderer.renderings) == (20, 21), "once for each application, then what changed"
+    assert len(fetched) == 1
+    assert (asked, besides) == (second, []), "one fetch of its own, for all of them"
 
 
 @pytest.mark.usefixtures("trusted")

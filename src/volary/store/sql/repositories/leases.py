@@ -53,7 +53,7 @@ class Leases:
             return known or row.owner in ("", owner) or row.expires <= now
 
         async with self._base.writing(urgent=True) as connection:
-            now = await self._now(connection)
+            now = await self.now(connection)
             seen = (await connection.execute(_WANTED, wanted)).first()
             # Who only looks locks nothing: the holder has to get through.
             if seen is not None and not is_free(seen, now):
@@ -64,7 +64,7 @@ class Leases:
                 {"name": name, "owner": "", "number": 0, "expires": now},
             )
             row = (await connection.execute(_WANTED_ALONE, wanted)).one()
-            now = await self._now(connection)
+            now = await self.now(connection)
             if not is_free(row, now):
                 return None
             taken = records.Lease(name, owner, row.number + 1, now + ttl)
@@ -83,7 +83,7 @@ class Leases:
             fencing.LeaseLost: Somebody else has it, or it was released.
         """
         async with self._base.writing(urgent=True) as connection:
-            expires = await self._now(connection) + ttl
+            expires = await self.now(connection) + ttl
             if not await _change(connection, lease, {"expires": expires}):
                 raise fencing.LeaseLost(f"another process took over the lease {lease.name}")
         return dataclasses.replace(lease, expires=expires)
@@ -92,7 +92,7 @@ class Leases:
     async def release(self, lease: records.Lease) -> None:
         """Give it back, so that another need not wait; nothing happens when overtaken."""
         async with self._base.writing(urgent=True) as connection:
-            await _change(connection, lease, {"owner": "", "expires": await self._now(connection)})
+            await _change(connection, lease, {"owner": "", "expires": await self.now(connection)})
 
     async def look(self, name: str) -> records.Lease | None:
         """Return the lease as it was taken or renewed last, expired or not; None: it is free."""
@@ -106,10 +106,11 @@ class Leases:
         if lease is None:
             return None
         async with self._base.reading() as connection:
-            now = await self._now(connection)
+            now = await self.now(connection)
         return lease if lease.expires > now else None
 
-    async def _now(self, connection: sa_async.AsyncConnection) -> datetime:
+    async def now(self, connection: sa_async.AsyncConnection) -> datetime:
+        """Return the time by the store's clock."""
         if self._clock is not None:
             return self._clock.now()
         now: datetime = (await connection.execute(_DATABASE_TIME)).scalar_one()

@@ -29,6 +29,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 #: What a row is of, and the columns that name it.
 _NAMES: Mapping[type[Any], tuple[str, tuple[str, ...]]] = {
+    records.ApiTokenRecord: ("API token", ("id",)),
     records.ApplicationRecord: ("application", ("name",)),
     records.AuditRecord: ("entry of the audit", ("position",)),
     records.ClusterRecord: ("cluster", ("name",)),
@@ -38,6 +39,7 @@ _NAMES: Mapping[type[Any], tuple[str, tuple[str, ...]]] = {
     records.LogLine: ("line of the log", ("run_id", "position")),
     records.ProjectFilesRecord: ("set of project files", ("source",)),
     records.RequestRecord: ("request", ("id",)),
+    records.ServerRecord: ("server", ("id",)),
     records.WorkspaceRecord: ("workspace", ("name",)),
     run_records.ApprovalRecord: ("approval", ("run_id", "position")),
     run_records.EventRecord: ("event", ("run_id", "number")),

@@ -366,6 +366,39 @@ leases = sa.Table(
     _at("expires"),
 )
 
+#: Processes that serve, also those that ended a while ago: see `store.schema_versions`.
+servers = sa.Table(
+    "servers",
+    METADATA,
+    _key("id"),
+    _words("name"),
+    _words("address"),
+    _words("version"),
+    #: Of the schema: the newest that its program knows.
+    _words("revision"),
+    _at("started"),
+    _at("seen"),
+    _maybe("ended"),
+)
+
+#: One row: what a program has to know of the schema to use this database.
+schema_bounds = sa.Table("schema_bounds", METADATA, _key("name"), _words("oldest"))
+
+#: API tokens, as every server of the database has them; of the tokens there are only hashes.
+api_tokens = sa.Table(
+    "api_tokens",
+    METADATA,
+    _key("id"),
+    _document(),
+    _maybe("revoked"),
+    _maybe("used"),
+)
+
+#: How often somebody said that a repository may have changed, to a server that stands by.
+repository_refreshes = sa.Table(
+    "repository_refreshes", METADATA, _key("repository"), _number("number")
+)
+
 #: Logins of browsers; of the secret that a browser keeps there is only the hash.
 sessions = sa.Table(
     "sessions",
