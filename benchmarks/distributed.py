@@ -8,6 +8,7 @@ clusters; with one, the process that leads does all of it, as a server does.
 import argparse
 import asyncio
 import contextlib
+import importlib
 import json
 import os
 import subprocess
@@ -20,11 +21,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import families, postgres, temporal, usage
+from benchmarks import families, postgres, rollouts, temporal, usage
 
 if TYPE_CHECKING:
     from volary.controller.persistence import journal
-    from volary.engine.runs import state
+    from volary.engine.runs import run_builder, state
     from volary.engine.temporal import engine_hosts, hosted_runs
     from volary.model.runs import run_records
     from volary.store import stores
@@ -85,13 +86,16 @@ class Measured:
     wall: float
     #: By kind of process: the leader, other workers, Temporal, PostgreSQL.
     parts: Mapping[str, Part]
-    #: Seconds of each run from its start to its end.
-    took: Sequence[float]
+    #: Seconds of a run from its start to its end: the median, and nine of ten.
+    median: float
+    most: float
     #: Steps that were kept; the local engine's and Temporal's are each one write of a run.
     steps: int
     #: Bytes that the database has grown by.
     stored: int
     histories: Histories = field(default_factory=Histories)
+    #: Of the machine at the end, over a minute: the higher, the less wall times say.
+    load: float = field(default_factory=lambda: os.getloadavg()[0])
 
     @property
     def cpu(self) -> float:
@@ -146,7 +150,8 @@ def measure(size: Size) -> Measured:
         size,
         found["wall"],
         parts,
-        found["took"],
+        found["median"],
+        found["most"],
         found["steps"],
         stored,
         Histories(**found["histories"]),
@@ -185,7 +190,7 @@ async def _size(address: str) -> int:
     if address.startswith("sqlite:"):
         file = address.removeprefix("sqlite:")
         return sum(path.stat().st_size for path in Path(file).parent.glob(f"{Path(file).name}*"))
-    import asyncpg
+    import asyncpg  # type: ignore[import-untyped]
 
     connection = await asyncpg.connect(address)
     try:
@@ -202,40 +207,46 @@ class _Clock:
 
 def planned(size: Size) -> "list[state.Run]":
     """Return the runs; each process makes the same ones."""
+    from volary.engine.runs import run_builder
+
+    made = spec([f"cluster-{each:04}" for each in range(size.clusters)], stages=size.stages)
+    return [run_builder.new_run(f"run-{number}", made, _BEGAN) for number in range(size.runs)]
+
+
+def spec(targets: Sequence[str], *, stages: int) -> "run_builder.RunSpec":
+    """Return what a run of so many stages is made from; of none: KubeFleet's case."""
     from volary.controller.planning import run_waves
     from volary.engine.runs import run_builder
     from volary.model import applications
     from volary.model.fleet import fleets
     from volary.model.pipeline import pipelines
     from volary.model.pipeline.stage_kinds import rollout_stages
-    from volary.model.placement import rollouts
+    from volary.model.placement import rollouts as placement_rollouts
 
-    stages = tuple(
+    pipeline = tuple(
         pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions(), index=index)
-        for index in range(size.stages or 1)
+        for index in range(stages or 1)
     )
-    targets = [f"cluster-{each:04}" for each in range(size.clusters)]
-    made = run_builder.RunSpec("bench", "new", run_builder.one_group(targets), stages)
-    if not size.stages:
-        half = rollouts.Share(50, is_percentage=True)
-        waves = rollouts.Waves(
-            tuple(
-                rollouts.Wave(name, size=share, max_concurrency=half)
-                for name, share in (
-                    ("first", rollouts.Share(20, is_percentage=True)),
-                    ("second", rollouts.Share(30, is_percentage=True)),
-                    ("rest", None),
-                )
+    groups = run_builder.one_group(targets)
+    if stages:
+        return run_builder.RunSpec("bench", "new", groups, pipeline)
+    half = placement_rollouts.Share(50, is_percentage=True)
+    shares = {"first": 20, "second": 30, "rest": 0}
+    waves = placement_rollouts.Waves(
+        tuple(
+            placement_rollouts.Wave(
+                name,
+                size=placement_rollouts.Share(share, is_percentage=True) if share else None,
+                max_concurrency=half,
             )
+            for name, share in shares.items()
         )
-        members = [fleets.Cluster(name) for name in targets]
-        moves = run_waves.plan_waves(
-            applications.Application("bench", waves=waves), members, stages
-        )
-        made = run_builder.RunSpec(
-            "bench", "new", made.groups, stages, waves=moves.rules, steps=moves.steps
-        )
-    return [run_builder.new_run(f"run-{number}", made, _BEGAN) for number in range(size.runs)]
+    )
+    members = [fleets.Cluster(name) for name in targets]
+    moves = run_waves.plan_waves(applications.Application("bench", waves=waves), members, pipeline)
+    return run_builder.RunSpec(
+        "bench", "new", groups, pipeline, waves=moves.rules, steps=moves.steps
+    )
 
 
 class _Process:
@@ -270,6 +281,8 @@ class _Process:
                     raise RuntimeError(ended.reason)
                 took.append(time.perf_counter() - began)
 
+            for module in ("planning.run_waves", "persistence.journal"):
+                importlib.import_module(f"volary.controller.{module}")
             meter = usage.Meter()
             async with asyncio.TaskGroup() as group:
                 for run in runs:
@@ -280,7 +293,8 @@ class _Process:
         return {
             "part": {"cpu": used.cpu, "peak": used.peak},
             "wall": used.wall,
-            "took": took,
+            "median": rollouts.quantile(took, 0.5),
+            "most": rollouts.quantile(took, 0.9),
             "steps": steps,
             "histories": asdict(histories),
         }
@@ -390,7 +404,7 @@ def main() -> None:
         asyncio.run(_be(json.loads(wish)))
         return
     found = measure(Size(**chosen))
-    print(json.dumps({**asdict(found), "load": os.getloadavg()[0]}, indent=1))
+    print(json.dumps(asdict(found), indent=1))
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@ goes on meanwhile, as clusters do.
 """
 
 import asyncio
+import importlib
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from benchmarks import serving, usage, watching
@@ -36,6 +38,8 @@ class Measured:
     #: Of the release of everything, before it: runs carried out, and bytes in the database.
     released: usage.Usage
     stored: int
+    #: Requests of that, by verb.
+    release_requests: Mapping[str, int]
     #: From the beginning of the new process until it is current.
     restarted: usage.Usage
     #: Requests of the restart, by verb.
@@ -43,6 +47,8 @@ class Measured:
     fetches: int
     #: Of so many seconds afterwards in which nothing happened.
     idle: usage.Usage
+    #: Of the machine at the end, over a minute: the higher, the less wall times say.
+    load: float = field(default_factory=lambda: os.getloadavg()[0])
 
     @property
     def placements(self) -> int:
@@ -64,7 +70,7 @@ def measure(applications: int, clusters: int, *, idle: float = _IDLE) -> Measure
             argv += [str(applications), str(clusters), str(idle)]
             first = json.loads(usage.output([*argv, "release"]))
             stored = sum(file.stat().st_size for file in base.glob("volary.db*"))
-            sandbox.requests()
+            release_requests = sandbox.requests()
             again = json.loads(usage.output([*argv, "restart"]))
             requests = sandbox.requests()
     return Measured(
@@ -72,6 +78,7 @@ def measure(applications: int, clusters: int, *, idle: float = _IDLE) -> Measure
         clusters,
         usage.Usage(**first["used"]),
         stored,
+        release_requests,
         usage.Usage(**again["used"]),
         requests,
         again["fetches"],
@@ -81,6 +88,12 @@ def measure(applications: int, clusters: int, *, idle: float = _IDLE) -> Measure
 
 def _names(number: int) -> Sequence[str]:
     return [f"app-{each:05}" for each in range(number)]
+
+
+def _import() -> None:
+    """Have every module, so that what follows is work."""
+    for name in ("controller.composition", "gitops.watcher", "config.fleet.fleet_files"):
+        importlib.import_module(f"volary.{name}")
 
 
 async def _release(fleet_file: Path, base: Path, number: int) -> dict[str, object]:
@@ -93,6 +106,7 @@ async def _release(fleet_file: Path, base: Path, number: int) -> dict[str, objec
         for name in _names(number)
     }
     first = author.commit(files, "first")
+    _import()
     meter = usage.Meter()
     async with watching.controller(fleet_file, base) as given:
         await given.until_applications(number, lambda each: each.running_commit == first)
@@ -106,6 +120,7 @@ async def _restart(
     from volary.sources.git import libgit2_remote
 
     with watching.counting(libgit2_remote.Libgit2Remote, "fetch") as fetched:
+        _import()
         meter = usage.Meter()
         async with watching.controller(fleet_file, base) as given:
             await _until_current(given, number, clusters)
