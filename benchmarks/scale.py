@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from benchmarks import capacity, distributed, report, restarting, usage
+from benchmarks import capacity, distributed, queues, report, restarting, temporal, usage
 
 _ABOUT = Path(__file__).parent / "about_scale.md"
 _RECORD = Path(__file__).parent / "scale.json"
@@ -41,7 +41,8 @@ ENGINES = tuple(_engine_sizes())
 WORKERS = tuple(
     distributed.Size(_TEMPORAL, _POSTGRES, 10, 20, workers=workers) for workers in (1, 2, 4)
 )
-RESTARTS = ((20, 10), (50, 10), (50, 20), (100, 10), (100, 20))
+QUEUES = (10, 100, 400)
+RESTARTS = ((20, 10), (50, 10), (50, 20), (100, 10))
 CASES = (
     capacity.Case("KubeFleet's case, one run", 1, 100, staged=True),
     capacity.Case("KubeFleet's case, 100 runs at once", 100, 100, staged=True),
@@ -55,7 +56,8 @@ QUICK_ENGINES = (
     distributed.Size(_TEMPORAL, _SQLITE, 1, 3, stages=2),
 )
 QUICK_WORKERS = (distributed.Size(_TEMPORAL, _SQLITE, 2, 4, stages=1, workers=2),)
-QUICK_RESTARTS = ((2, 2), (4, 2))
+QUICK_QUEUES = (3, 10)
+QUICK_RESTARTS = ((2, 2), (2, 4), (4, 2))
 QUICK_CASES = (
     capacity.Case("a few runs in waves", 3, 10, staged=True),
     capacity.Case("Temporal with 2 workers", 20, 10, each=5, workers=2),
@@ -70,6 +72,7 @@ class Record:
 
     engines: list[distributed.Measured]
     workers: list[distributed.Measured]
+    queues: list[queues.Measured]
     restarts: list[restarting.Measured]
     simulated: list[capacity.Simulated]
     costs: capacity.Costs | None = None
@@ -77,7 +80,7 @@ class Record:
     machine: str = ""
 
 
-PARTS = ("engines", "workers", "restarts", "simulated")
+PARTS = ("engines", "workers", "queues", "restarts", "simulated")
 
 
 def read(text: str) -> Record:
@@ -86,6 +89,7 @@ def read(text: str) -> Record:
     return Record(
         [_engine(each) for each in found["engines"]],
         [_engine(each) for each in found["workers"]],
+        [queues.Measured(**each) for each in found["queues"]],
         [_restart(each) for each in found["restarts"]],
         [
             capacity.Simulated(**{**each, "case": capacity.Case(**each["case"])})
@@ -176,10 +180,31 @@ def growth(
     found: Sequence[restarting.Measured], of: Callable[[restarting.Measured], float]
 ) -> float:
     """Return what each placement more has cost, between the smallest size and the largest."""
-    sizes = sorted(found, key=lambda each: each.placements)
-    least, most = sizes[0], sizes[-1]
+    least = min(found, key=lambda each: each.placements)
+    most = max(found, key=lambda each: each.placements)
     more = max(most.placements - least.placements, 1)
     return max((of(most) - of(least)) / more, 0.0)
+
+
+def marginals(
+    found: Sequence[restarting.Measured], of: Callable[[restarting.Measured], float]
+) -> tuple[float, float]:
+    """Return what each application more, and each placement more, has cost.
+
+    The second from the sizes of as many applications on the fewest and the most clusters, the
+    first from those of the fewest and the most applications on as many clusters.
+    """
+    most = max(found, key=lambda each: (each.clusters, each.applications))
+    least = min(
+        (each for each in found if each.applications == most.applications),
+        key=lambda each: each.clusters,
+    )
+    per_placement = (of(most) - of(least)) / max(most.placements - least.placements, 1)
+    beside = [each for each in found if each.clusters == least.clusters]
+    few = min(beside, key=lambda each: each.applications)
+    many = max(beside, key=lambda each: each.applications)
+    more = of(many) - of(few) - per_placement * (many.placements - few.placements)
+    return max(more / max(many.applications - few.applications, 1), 0.0), max(per_placement, 0.0)
 
 
 def measure(part: str, record: Record, say: Callable[[str], None], *, quick: bool) -> None:
@@ -202,6 +227,12 @@ def measure(part: str, record: Record, say: Callable[[str], None], *, quick: boo
                     continue
                 found.append(distributed.measure(size))
                 say(f"{found[-1]}")
+        case "queues":
+            record.queues.clear()
+            for clusters in QUICK_QUEUES if quick else QUEUES:
+                if temporal.program():
+                    record.queues.append(queues.measure(clusters))
+                    say(f"{record.queues[-1]}")
         case "restarts":
             record.restarts.clear()
             for applications, clusters in QUICK_RESTARTS if quick else RESTARTS:
@@ -222,6 +253,7 @@ def render(record: Record) -> str:
         "engines": lambda: _engines(record.engines),
         "bytes": lambda: _bytes(record.engines),
         "workers": lambda: _workers(record.workers),
+        "queues": lambda: _queues(record.queues),
         "restarts": lambda: _restarts(record.restarts),
         "requests": lambda: _requests(record.restarts),
         "costs": lambda: _costs(record),
@@ -328,6 +360,28 @@ def _workers(found: Sequence[distributed.Measured]) -> Iterator[report.Row]:
             f"{others.peak:.0f} MiB" if others else "–",
             f"{each.parts[_TEMPORAL].peak:.0f} MiB",
             f"{each.steps:,}",
+            f"{each.load:.0f}",
+        )
+
+
+def _queues(found: Sequence[queues.Measured]) -> Iterator[report.Row]:
+    yield (
+        "Clusters",
+        "Leader: memory more",
+        "threads",
+        "CPU a minute",
+        "Temporal: memory",
+        "CPU a minute",
+        "load",
+    )
+    for each in found:
+        yield (
+            str(each.clusters),
+            f"{each.memory - each.without:.0f} MiB",
+            str(each.threads),
+            f"{each.leader:.2f} s",
+            f"{each.service_memory:.0f} MiB",
+            f"{each.service:.2f} s",
             f"{each.load:.0f}",
         )
 
@@ -465,11 +519,11 @@ def _reckoned(record: Record) -> Iterator[report.Row]:
         "Temporal's own part",
         lambda one, other: _time(one * other * known.service),
     )
-    base = min(record.restarts, key=lambda each: each.placements).restarted.cpu
-    per = growth(record.restarts, lambda each: each.restarted.cpu)
+    beside, alone = marginals(record.restarts, lambda each: each.restarted.cpu)
     yield row(
-        "CPU until current after a restart",
-        lambda one, other: _time(base + one * other * per),
+        f"CPU until current after a restart: {beside * 1000:.0f} ms for each application more,"
+        f" {alone * 1000:.2f} ms for each placement",
+        lambda one, other: _time(one * beside + one * other * alone),
     )
     yield row("requests of a restart", lambda _, clusters: f"{listed * clusters:,.0f}")
     stored = growth(record.restarts, lambda each: float(each.stored))
@@ -487,7 +541,7 @@ def main() -> None:
     parser.add_argument("--record", type=Path, default=_RECORD, help="file with what is known")
     parser.add_argument("--output", type=Path, default=_OUTPUT, help="file to write")
     chosen = parser.parse_args()
-    record = Record([], [], [], [])
+    record = Record([], [], [], [], [])
     if chosen.only and chosen.record.exists():
         record = read(chosen.record.read_text())
     for part in (chosen.only,) if chosen.only else PARTS:

