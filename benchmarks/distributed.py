@@ -324,7 +324,11 @@ class _Process:
         from volary.engine.temporal import hosted_runs
 
         return hosted_runs.HostedRun(
-            pieces.of_run(run, 1, _BEGAN), _Nothing(), keeper, _Clock(), []
+            stored=pieces.of_run(run, 1, _BEGAN),
+            performer=_Nothing(),
+            keeper=keeper,
+            clock=_Clock(),
+            observers=[],
         )
 
     @contextlib.asynccontextmanager
