@@ -62,14 +62,14 @@ class Clusters:
     def __init__(self, **behaviours: Behaviour) -> None:
         self.behaviours = behaviours
         self.started: list[tuple[str, str, int]] = []
-        self.succeeded: list[tuple[str, ...]] = []
+        self.succeeded_on: list[str] = []
         self._changed = asyncio.Event()
 
     async def execute(
         self, task: executor.TaskContext, report: executor.Reporter
     ) -> statuses.Outcome:
         self.started.append((task.stage_id, task.target, task.attempt))
-        self.succeeded.append(task.succeeded)
+        self.succeeded_on.append(task.succeeded_on)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
         if task.stage_id == state.ROLLBACK_ID:

@@ -79,8 +79,9 @@ class TaskContext:
     begun: tuple[pipelines.Stage, ...] = ()
     #: No stage follows on this cluster.
     is_last: bool = False
-    #: Clusters on which this very stage has succeeded already, in order.
-    succeeded: tuple[str, ...] = ()
+    #: The first cluster on which this very stage has succeeded already; empty: on none. One says
+    #: it all: the names of all of them, with every task, would grow as their square.
+    succeeded_on: str = ""
     #: When the run was planned.
     created: datetime | None = None
     #: Of an analysis at the end of a wave: clusters without this release to compare with.

@@ -26,6 +26,7 @@ from volary.controller.status import (
 )
 from volary.livestate import live_objects
 from volary.model import drift_rules
+from volary.model.objects import ownership
 from volary.notifying import notices
 
 _LOG = logging.getLogger(__name__)
@@ -125,9 +126,7 @@ class DriftLoop:
         gap = self.pace.gap_seconds
         for reconciler in self.all_reconcilers():
             turn, owners = self._turns.get(reconciler.name), reconciler.status.owners
-            if turn is None or not any(
-                (cluster, owner.id) in changes for cluster, owner in owners.items()
-            ):
+            if turn is None or not _is_among(owners, changes):
                 continue
             # What changes all the time is not compared all the time.
             turn.due = min(turn.due, max(now, turn.compared + gap))
@@ -315,6 +314,15 @@ _OFF = drift_rules.DriftMode.OFF
 def _is_wanted(compared: comparisons.Comparison) -> bool:
     is_repaired = compared.mode is drift_rules.DriftMode.REPAIR
     return is_repaired and compared.status is not _Word.IN_SYNC
+
+
+def _is_among(
+    owners: Mapping[str, ownership.Owner], changes: Collection[live_objects.Change]
+) -> bool:
+    """Say whether something of an application has changed; looks through the shorter of both."""
+    if len(changes) < len(owners):
+        return any(cluster in owners and owners[cluster].id == of for cluster, of in changes)
+    return any((cluster, owner.id) in changes for cluster, owner in owners.items())
 
 
 def _after(

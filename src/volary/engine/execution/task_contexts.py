@@ -1,7 +1,7 @@
 """What a task has to know, from the run as it was when the task was started. Pure."""
 
 from volary.engine import executor
-from volary.engine.runs import run_builder, state, wave_gates
+from volary.engine.runs import counters, run_builder, state, wave_gates
 from volary.engine.state_machine import commands
 from volary.model import statuses
 from volary.model.pipeline import pipelines
@@ -27,14 +27,21 @@ def of_command(run: state.Run, command: commands.StartTask) -> executor.TaskCont
         deadline=command.deadline,
         begun=_begun(run, command),
         is_last=_is_last(run, command),
-        succeeded=tuple(
-            task.target
-            for task in stage.tasks
-            if task.status is statuses.TaskStatus.SUCCEEDED and not command.rolling_back
-        ),
+        succeeded_on="" if command.rolling_back else _succeeded_on(stage),
         created=run.created,
         not_updated=_not_updated(run, stage, command),
     )
+
+
+def _succeeded_on(stage: state.StageState) -> str:
+    """Return the first cluster on which a stage has succeeded; empty: on none."""
+    succeeded = statuses.TaskStatus.SUCCEEDED
+    for group in stage.groups:
+        if counters.of(group.tasks).open < len(group.tasks):
+            for task in group.tasks:
+                if task.status is succeeded:
+                    return task.target
+    return ""
 
 
 def stage_name(run: state.Run, command: commands.StartTask) -> str:

@@ -43,8 +43,9 @@ C = TypeVar("C", bound=_Cluster)
 T = TypeVar("T", bound=_Task)
 V = TypeVar("V")
 
-#: Tuples remembered at most, of all runs; what was dropped is counted anew.
-_MOST = 512
+#: Tasks, or clusters, in what is remembered at most, of all runs: enough for a thousand runs at
+#: once over a hundred clusters. What was dropped is counted anew.
+_MOST = 500_000
 _TIMED = frozenset({words.TaskStatus.RUNNING, words.TaskStatus.WAITING})
 _FAILING = frozenset({words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE})
 
@@ -94,6 +95,7 @@ class _Cache(Generic[V]):
     def __init__(self, count: Callable[[tuple[Any, ...]], V]) -> None:
         self._count = count
         self._known: dict[int, tuple[tuple[Any, ...], V]] = {}
+        self._size = 0
 
     def of(self, counted: tuple[Any, ...]) -> V:
         known = self._known.get(id(counted))
@@ -104,9 +106,16 @@ class _Cache(Generic[V]):
         return value
 
     def remember(self, counted: tuple[Any, ...], value: V) -> None:
-        if len(self._known) >= _MOST:
-            self._known.pop(next(iter(self._known)))
+        while self._known and self._size + len(counted) >= _MOST:
+            self._forget(next(iter(self._known)))
+        self._forget(id(counted))
         self._known[id(counted)] = (counted, value)
+        self._size += len(counted) + 1
+
+    def _forget(self, key: int) -> None:
+        known = self._known.pop(key, None)
+        if known is not None:
+            self._size -= len(known[0]) + 1
 
 
 def of(tasks: tuple[T, ...]) -> TaskCounts:

@@ -123,8 +123,8 @@ async def carry_out(
 
     if options.scope is stage_kind.Scope.CLUSTER:
         return _judge(await here())
-    if context.task.succeeded:
-        return f"the script was run once for all clusters, for {context.task.succeeded[0]}"
+    if context.task.succeeded_on:
+        return f"the script was run once for all clusters, for {context.task.succeeded_on}"
     work.touched = True
     context.progress("the script runs once for all clusters")
     result = await work.once(

@@ -33,7 +33,7 @@ async def _wait(
     if options.scope is stage_kind.Scope.CLUSTER:
         await _ask(work, options, source)
         return f"{name} agreed"
-    if not task.succeeded:
+    if not task.succeeded_on:
         work.context.progress(f"waiting for {name}, which is asked once for all clusters")
         await work.once(task.stage_id, lambda: _ask(work, options, source))
     return f"{name} agreed, asked once for all clusters"

@@ -544,17 +544,17 @@ async def test_who_asks_while_a_task_ends_is_answered(
 
 @pytest.mark.looptime
 async def test_a_task_knows_where_its_stage_has_succeeded_already(planned_run: Make) -> None:
-    known: dict[tuple[str, str], tuple[str, ...]] = {}
+    known: dict[tuple[str, str], str] = {}
 
     class Noting(Clusters):
         async def execute(
             self, task: executor.TaskContext, report: executor.Reporter
         ) -> statuses.Outcome:
-            known[task.stage_id, task.target] = task.succeeded
+            known[task.stage_id, task.target] = task.succeeded_on
             return done()
 
     await carry_out(planned_run(("us", "eu", "asia"), concurrency=1), Noting())
 
-    assert known["1-K8S_CANARY_ROLLOUT", "us"] == ()
-    assert known["1-K8S_CANARY_ROLLOUT", "asia"] == ("us", "eu")
-    assert known["2-K8S_PRIMARY_ROLLOUT", "us"] == (), "of this stage, not of the one before"
+    assert known["1-K8S_CANARY_ROLLOUT", "us"] == ""
+    assert known["1-K8S_CANARY_ROLLOUT", "asia"] == "us"
+    assert known["2-K8S_PRIMARY_ROLLOUT", "us"] == "", "of this stage, not of the one before"

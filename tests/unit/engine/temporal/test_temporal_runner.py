@@ -100,7 +100,7 @@ async def test_both_engines_bring_a_run_to_the_same_end(
 
     assert compared(ended) == compared(expected)
     assert distributed.started == local.started
-    assert distributed.succeeded == local.succeeded
+    assert distributed.succeeded_on == local.succeeded_on
 
 
 async def test_a_request_is_answered_and_acts_once(temporal: Server, planned_run: Make) -> None:

@@ -1,0 +1,68 @@
+"""What it costs to be ready for the tasks of many clusters with Temporal, while there are none.
+
+A cluster has a queue, and the process that leads a worker for each of them.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from benchmarks import families, temporal, usage
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What so many clusters used, while nothing happened."""
+
+    clusters: int
+    #: Resident memory of the process that leads before and with its workers, in MiB.
+    without: float
+    memory: float
+    threads: int
+    #: Seconds of CPU in a minute.
+    leader: float
+    service: float
+    #: Of Temporal, in MiB.
+    service_memory: float
+    #: Of the machine at the end, over a minute.
+    load: float = field(default_factory=lambda: os.getloadavg()[0])
+
+
+def measure(clusters: int, *, settle: float = 20.0, seconds: float = 20.0) -> Measured:
+    """Measure with a server and a leader in processes of their own."""
+    with temporal.running() as server:
+        argv = [sys.executable, "-m", "benchmarks.queues", server.address, str(server.pid)]
+        found = json.loads(usage.output([*argv, str(clusters), str(settle), str(seconds)]))
+    return Measured(**found)
+
+
+async def _work(address: str, pid: int, clusters: int, settle: float, seconds: float) -> Measured:
+    from volary.engine.temporal import engine_hosts
+
+    connection = await engine_hosts.connect(engine_hosts.Connection(address))
+    host = engine_hosts.EngineHost(connection, time.monotonic)
+    family = families.Family(pid)
+    async with host.working():
+        without = usage.memory_of(os.getpid())
+        host.serve([f"cluster-{number:04}" for number in range(clusters)])
+        await asyncio.sleep(settle)
+        with families.watched([family]):
+            meter = usage.Meter()
+            await asyncio.sleep(seconds)
+            used = meter.read()
+        memory = usage.memory_of(os.getpid())
+        threads = len(list(Path("/proc/self/task").iterdir()))
+    a_minute = 60 / used.wall
+    return Measured(
+        clusters, without, memory, threads, used.cpu * a_minute, family.cpu * a_minute, family.peak
+    )
+
+
+if __name__ == "__main__":
+    _, _address, _pid, _clusters, _settle, _seconds = sys.argv
+    work = _work(_address, int(_pid), int(_clusters), float(_settle), float(_seconds))
+    print(json.dumps(asdict(asyncio.run(work))))
