@@ -3,7 +3,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { createMemoryHistory, RouterProvider } from '@tanstack/react-router';
 import { render, waitFor, type RenderResult } from '@testing-library/react';
-import { expect, vi } from 'vitest';
+import { afterEach, expect, vi } from 'vitest';
 
 import { queryClient } from '../src/api/queries';
 import { makeRouter } from '../src/app/router';
@@ -99,15 +99,25 @@ export interface Screen extends RenderResult {
   address: () => string;
 }
 
+const routers: ReturnType<typeof makeRouter>[] = [];
+
+// A screen that is still being loaded would be shown when the page of the test is gone.
+afterEach(async () => {
+  await waitFor(() => expect(routers.filter((router) => router.state.isLoading)).toHaveLength(0));
+  routers.length = 0;
+});
+
 /** Show the screen of an address. */
 export function show(path: string): Screen {
   const history = createMemoryHistory({ initialEntries: [path] });
+  const router = makeRouter(history);
+  routers.push(router);
   const client = queryClient();
   client.setDefaultOptions({ queries: { ...client.getDefaultOptions().queries, retry: false } });
   const rendered = render(
     <QueryClientProvider client={client}>
       <SessionGate>
-        <RouterProvider router={makeRouter(history)} />
+        <RouterProvider router={router} />
       </SessionGate>
     </QueryClientProvider>,
   );
