@@ -5,6 +5,10 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from temporalio import client, converter
+from temporalio.api.common.v1 import Payload
 
 from volary.engine import executor
 from volary.engine.observers import feed
@@ -65,6 +69,32 @@ class TemporalWorld:
             under,
         )
         return temporal_runner.TemporalRunner(hosted, self.host)
+
+
+class _AsItIs(converter.EncodingPayloadConverter):
+    """Payloads themselves, as somebody writes them who is not Volary."""
+
+    @property
+    def encoding(self) -> str:
+        return "payload"
+
+    def to_payload(self, value: Any) -> Payload | None:
+        return value if isinstance(value, Payload) else None
+
+    def from_payload(self, payload: Payload, _: type | None = None) -> Any:
+        return payload
+
+
+class _Payloads(converter.CompositePayloadConverter):
+    def __init__(self) -> None:
+        super().__init__(_AsItIs())
+
+
+def undecoded(connection: client.Client) -> client.Client:
+    """Return a client that sends payloads as they are."""
+    config = connection.config()
+    config["data_converter"] = converter.DataConverter(payload_converter_class=_Payloads)
+    return client.Client(**config)
 
 
 def queues() -> documents.Queues:

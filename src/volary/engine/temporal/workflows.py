@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
+import msgspec
 from temporalio import common, exceptions, workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -83,21 +84,34 @@ class RunWorkflow:
     @workflow.run
     async def carry_out(self, given: documents.RunInput) -> documents.RunResult:
         """Carry the run out to its end."""
-        async with asyncio.TaskGroup() as group:
-            alarm = group.create_task(self._keep_time())
-            await self._begin(group)
-            while not (self._run.is_final or self._begins_anew):
-                await self._take(group, await self._next())
-            alarm.cancel()
-            # Only tasks that were counted as lost can be left; they are broken off again.
-            for task in self._tasks.values():
-                task.stop(documents.StopOrder(state.Stopping.NOW, "the run has ended"))
-            self._answer_the_rest()
+        try:
+            await self._carry_out()
+        except* Exception as failures:
+            raise _first(failures) from failures
         self._answer_the_rest()
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._begins_anew:
             workflow.continue_as_new(self._next_input())
         return documents.RunResult(self._stored.version)
+
+    async def _carry_out(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            alarm = group.create_task(self._keep_time())
+            try:
+                await self._begin(group)
+                while not (self._run.is_final or self._begins_anew):
+                    await self._take(group, await self._next())
+            except Exception:
+                self._break_off("the run was interrupted")
+                raise
+            alarm.cancel()
+            # Only tasks that were counted as lost can be left; they are broken off again.
+            self._break_off("the run has ended")
+            self._answer_the_rest()
+
+    def _break_off(self, why: str) -> None:
+        for task in self._tasks.values():
+            task.stop(documents.StopOrder(state.Stopping.NOW, why))
 
     @workflow.update(name=documents.REQUEST)
     async def request(self, document: documents.EventDocument) -> str:
@@ -111,8 +125,13 @@ class RunWorkflow:
 
     @workflow.signal(name=documents.REPORT)
     def report(self, document: documents.EventDocument) -> None:
-        """Take a fact."""
-        self._inbox.append(_Message(documents.read_event(document)))
+        """Take a fact; what is none to this version is left out, as one that comes too late is."""
+        try:
+            event = documents.read_event(document)
+        except (LookupError, msgspec.ValidationError) as error:
+            workflow.logger.warning("run %s does not understand a report: %s", self._run.id, error)
+            return
+        self._inbox.append(_Message(event))
 
     @workflow.query(name=documents.STORED)
     def stored(self) -> run_records.StoredRun:
@@ -318,7 +337,8 @@ class RunWorkflow:
         )
         if not is_long or self._tasks or self._run.is_final:
             return False
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        # Who asked meanwhile is answered by the next step: nobody waits for them here.
+        await workflow.wait_condition(lambda: bool(self._inbox) or workflow.all_handlers_finished())
         return not self._inbox
 
     def _next_input(self) -> documents.RunInput:
@@ -330,6 +350,16 @@ class RunWorkflow:
             message = self._inbox.popleft()
             if message.answer is not None:
                 message.answer.set_result(machine.advance(self._run, message.event).refusal)
+
+
+def _first(failures: ExceptionGroup) -> Exception:
+    """Return what went wrong first, however it is wrapped; of an activity, what it said."""
+    error: Exception = failures
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, exceptions.FailureError):
+        return error
+    return exceptions.ApplicationError(f"{type(error).__name__}: {error}", type="Bug")
 
 
 def _is_report(message: _Message) -> bool:

@@ -364,3 +364,25 @@ async def interrupted(
     with pytest.raises(runners.Interrupted) as raised:
         await world.runner(run, clusters).carry_out()
     return raised.value
+
+
+async def test_who_asks_where_a_history_ends_is_answered_in_the_next_one(
+    temporal: Server, planned_run: Make
+) -> None:
+    """Several at the same time, each step of which is the last one of its history."""
+    names = ("ann", "bob", "cid", "dan")
+    group = run_builder.Group(("us",), "all", approval=policies.ApprovalRule(len(names)))
+    stages = (planned_run().stages[0].stage,)
+    run, listener = planned_run(groups=(group,), stages=stages), engine_clusters.Listener()
+
+    async with (
+        temporal_world.opened(temporal.address, most_events=1) as world,
+        asyncio.TaskGroup() as tasks,
+    ):
+        runner = world.runner(run, Clusters(), listener)
+        carried = tasks.create_task(runner.carry_out())
+        await listener.until(feed.StageWaiting)
+        asked = [runner.request(events.Approve(Clock().now(), name, id=name)) for name in names]
+        assert await asyncio.gather(*asked) == [""] * len(names)
+
+    assert carried.result().status is RunStatus.SUCCEEDED
