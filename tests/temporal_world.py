@@ -9,6 +9,7 @@ from typing import Any
 
 from temporalio import client, converter
 from temporalio.api.common.v1 import Payload
+from temporalio.service import RPCError as RPCError
 
 from volary.engine import executor
 from volary.engine.observers import feed
@@ -27,6 +28,11 @@ class WallClock:
 
     def now(self) -> datetime:
         return datetime.fromtimestamp(time.time(), UTC)
+
+
+def elapsed() -> float:
+    """Return the seconds of a clock that nobody sets."""
+    return time.monotonic()
 
 
 class MemoryKeeper:
@@ -97,6 +103,11 @@ def undecoded(connection: client.Client) -> client.Client:
     return client.Client(**config)
 
 
+async def connected(address: str) -> client.Client:
+    """Return a client of the server."""
+    return await engine_hosts.connect(engine_hosts.Connection(address))
+
+
 def queues() -> documents.Queues:
     """Return task queues that nobody else uses."""
     return documents.Queues(f"test-{next(_NUMBERS)}-{time.time_ns()}")
@@ -111,11 +122,12 @@ async def opened(
     heartbeat_seconds: float = 10.0,
     most_events: int = engine_hosts.MOST_EVENTS,
     keeper: MemoryKeeper | None = None,
+    steady: Callable[[], float] = elapsed,
 ) -> AsyncIterator[TemporalWorld]:
-    """Open an engine that carries tasks out itself, or not."""
+    """Open an engine that carries tasks out itself, or not; `steady` is a clock nobody sets."""
     host = engine_hosts.EngineHost(
         await engine_hosts.connect(engine_hosts.Connection(address)),
-        time.monotonic,
+        steady,
         at or queues(),
         heartbeat_seconds,
         most_events,

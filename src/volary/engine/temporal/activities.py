@@ -42,6 +42,9 @@ class Activities:
     async def keep_step(self, given: documents.StepInput) -> documents.StepAnswer:
         """Keep a step, and tell the observers of this process."""
         hosted = await self._hosted_runs.of(given.run_id)
+        jump = _clock_jump(hosted, self._elapsed())
+        if jump:
+            return documents.StepAnswer(clock_jumped=jump.total_seconds())
         with _under(hosted):
             return await _keep(hosted, given)
 
@@ -57,6 +60,19 @@ class Activities:
         with _under(hosted):
             async with asyncio.TaskGroup() as group:
                 return await _heedless(group.create_task(performance.perform()), hosted)
+
+
+def _clock_jump(hosted: hosted_runs.HostedRun, elapsed: float) -> timedelta:
+    """Return how far the service's clock was set since the run's last step in this process.
+
+    Raises:
+        exceptions.ApplicationError: It looks so for the first time; the activity is tried again.
+    """
+    info = activity.info()
+    jump = hosted.jumps.look(info.started_time, elapsed, is_sure=info.attempt > 1)
+    if jump is None:
+        raise exceptions.ApplicationError("the clock of Temporal seems to have been set")
+    return jump
 
 
 async def _keep(hosted: hosted_runs.HostedRun, given: documents.StepInput) -> documents.StepAnswer:

@@ -39,6 +39,8 @@ _LONGEST_TASK = timedelta(days=3660)
 _TICK = 5.0
 #: How long it is waited before a task is begun again whose worker is gone.
 _AGAIN = backoffs.Backoff(timedelta(seconds=1), timedelta(minutes=1))
+#: A worker that is lost after so long is not lost for what the task does.
+_LONG = timedelta(minutes=10)
 
 
 _GOES_ON = documents.StopOrder()
@@ -78,6 +80,8 @@ class RunWorkflow:
         self._inbox: deque[_Message] = deque()
         self._tasks: dict[_Key, _Task] = {}
         self._wake_at: datetime | None = None
+        #: Before, no task is begun; None: there is nothing to wait for.
+        self._free_at: datetime | None = None
         #: Goes on in a new history.
         self._begins_anew = False
 
@@ -150,6 +154,9 @@ class RunWorkflow:
         elif self._run.status is statuses.RunStatus.PLANNED:
             self._inbox.append(_Message(events.Start(workflow.now())))
         else:
+            # Activities of a workflow that was ended hear of that with their next heartbeat.
+            if any(task.is_running for task in self._run.current.tasks):
+                self._hold_tasks()
             await self._record([events.TakenOver(workflow.now())])
             self._carry_out_commands(group, machine.outstanding(self._run))
 
@@ -167,23 +174,40 @@ class RunWorkflow:
         return messages
 
     async def _take(self, group: asyncio.TaskGroup, messages: Sequence[_Message]) -> None:
-        step, answered = await self._record([message.event for message in messages])
+        step, kept = await self._record([message.event for message in messages])
+        if kept.clock_jumped:
+            self._inbox.extendleft(reversed(messages))
+            self._note_jump(timedelta(seconds=kept.clock_jumped))
+            return
         for message in messages:
             if message.answer is not None:
-                message.answer.set_result(answered or step.refusal)
-        if answered:
+                message.answer.set_result(kept.answered or step.refusal)
+        if kept.answered:
             return
         if await self._may_begin_anew():
             self._begins_anew = True
             return
         self._carry_out_commands(group, step.commands)
 
-    async def _record(self, happened: Sequence[events.Event]) -> tuple[machine.Step, str]:
-        """Take events and have the step kept; return it, and the answer that was given before."""
+    def _note_jump(self, by: timedelta) -> None:
+        """Have limits moved before anything else, as nobody had that time, or has it once more."""
+        self._inbox.appendleft(_Message(events.ClockJumped(workflow.now(), by)))
+        if by > timedelta():
+            # A worker may count as gone that had a moment of its time only.
+            self._hold_tasks()
+
+    def _hold_tasks(self) -> None:
+        """Begin no task before nobody writes any more who may not have heard that it is over."""
+        self._free_at = workflow.now() + timedelta(seconds=self._given.heartbeat_seconds)
+
+    async def _record(
+        self, happened: Sequence[events.Event]
+    ) -> tuple[machine.Step, documents.StepAnswer]:
+        """Take events and have the step kept; return it, and what became of it."""
         before = self._run
         taken, step = self._advance(happened)
         if step.run is before:
-            return step, ""
+            return step, documents.StepAnswer()
         made = transitions.step_transition(
             before,
             taken,
@@ -198,9 +222,9 @@ class RunWorkflow:
             start_to_close_timeout=timedelta(seconds=_KEEP_SECONDS),
             retry_policy=common.RetryPolicy(maximum_interval=timedelta(seconds=10)),
         )
-        if not kept.answered:
+        if not (kept.answered or kept.clock_jumped):
             self._run, self._stored = step.run, pieces.after(self._stored, made)
-        return step, kept.answered
+        return step, kept
 
     def _advance(
         self, happened: Sequence[events.Event]
@@ -256,20 +280,29 @@ class RunWorkflow:
         Temporal itself retries nothing: that somebody else goes on with a task is a step of the
         run, after which its cluster stays touched for good.
         """
-        task, failures = self._tasks[key], 0
+        task, losses = self._tasks[key], 0
+        await self._until_free(task)
         while task.order.how is not state.Stopping.NOW:
+            began = workflow.now()
             task.handle = self._start(key, documents.with_stop(given, task.order))
             try:
                 return await task.handle
             except exceptions.ActivityError as error:
-                never_began = isinstance(error.cause, exceptions.CancelledError)
-                if never_began and task.order.how is not state.Stopping.NOT:
-                    break
-                workflow.logger.warning("task %s %s %s is begun again: %s", *key, error.cause)
+                lost = error.cause
+            if isinstance(lost, exceptions.CancelledError) and (
+                task.order.how is not state.Stopping.NOT
+            ):
+                break
             task.handle = None
+            losses = losses + 1 if workflow.now() - began < _LONG else 1
+            if losses >= self._given.most_losses:
+                return state.lost_outcome(
+                    f"given up: it lost its worker {losses} times in a row, the last time: {lost}"
+                )
+            workflow.logger.warning("task %s %s %s is begun again: %s", *key, lost)
             await self._take_over(key[1])
-            failures += 1
-            await self._wait_before_again(task, failures)
+            await self._wait_before_again(task, _AGAIN.after(losses))
+            await self._until_free(task)
         return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
 
     def _start(
@@ -296,13 +329,20 @@ class RunWorkflow:
         self._inbox.append(_Message(events.TakenOver(workflow.now(), target), kept))
         await kept
 
-    async def _wait_before_again(self, task: _Task, failures: int) -> None:
-        try:
+    async def _until_free(self, task: _Task) -> None:
+        """Return when tasks may be begun, or this one is to stop at once."""
+        while (
+            self._free_at is not None
+            and (left := self._free_at - workflow.now()) > timedelta()
+            and task.order.how is not state.Stopping.NOW
+        ):
+            await self._wait_before_again(task, left)
+
+    async def _wait_before_again(self, task: _Task, pause: timedelta) -> None:
+        with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: task.order.how is state.Stopping.NOW, timeout=_AGAIN.after(failures)
+                lambda: task.order.how is state.Stopping.NOW, timeout=pause
             )
-        except TimeoutError:
-            return
 
     async def _keep_time(self) -> None:
         """Report each time that was set, when it has come."""
