@@ -1,8 +1,8 @@
 """Runs on a real Temporal service for a long time: ``python -m benchmarks.soak``.
 
-One process carries runs out, one after another on several lanes; a second one takes over from it again
-and again. What must not grow: memory, file descriptors, threads, tasks of the loop, and the longest
-history. Writes ``benchmarks/soak.md``.
+One process carries runs out, one after another on several lanes, and now and then closes its engine
+and opens it again. What must not grow: memory, file descriptors, threads, tasks of the loop, and
+the longest history. Writes ``benchmarks/soak.md``.
 """
 
 import argparse
@@ -195,11 +195,11 @@ def page(soak: Soak) -> str:
         "# Soak",
         "",
         "`python -m benchmarks.soak --minutes 60` measures and writes this page: runs on a real",
-        f"Temporal service, {LANES} side by side, each of {STAGES} stages on {len(CLUSTERS)} clusters",
-        f"in memory, in a process whose engine is closed and opened again after {LIFE} runs.",
+        f"Temporal service, {LANES} side by side, each of {STAGES} stages on {len(CLUSTERS)}",
+        f"clusters in memory; the engine is closed and opened again after {LIFE} runs.",
         "",
-        f"This one took {samples[-1].seconds / 60:.0f} minutes: {soak.runs} runs, {soak.steps:,} steps,",
-        f"{soak.lives} lives of the engine.",
+        f"This one took {samples[-1].seconds / 60:.0f} minutes: {soak.runs} runs, "
+        f"{soak.steps:,} steps, {soak.lives} lives of the engine.",
         "",
         "| Minute | Runs | Steps | Memory, MiB | Descriptors | Threads | Tasks | Longest history |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",

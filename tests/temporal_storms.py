@@ -53,16 +53,22 @@ class Witness:
     keeper: Keeper
     broken: list[str] = field(default_factory=list)
     writes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    #: The permits of all who ever carried a task out, by cluster.
+    #: The permits of all who carry a task out, by cluster.
     _permits: dict[str, list[leases.Lease]] = field(default_factory=dict)
 
     def process(self, chance: random.Random) -> "Process":
         """Return what carries tasks out in one process."""
         return Process(self, chance)
 
-    def enter(self, cluster: str, permit: leases.Lease) -> None:
-        """Somebody else may write to a cluster."""
-        self._permits.setdefault(cluster, []).append(permit)
+    @contextlib.contextmanager
+    def entered(self, cluster: str, permit: leases.Lease) -> Iterator[None]:
+        """Somebody carries a task out on a cluster in the block."""
+        there = self._permits.setdefault(cluster, [])
+        there.append(permit)
+        try:
+            yield
+        finally:
+            there.remove(permit)
 
     def see(self, task: executor.TaskContext, permit: leases.Lease) -> None:
         """Somebody writes at this moment."""
@@ -99,7 +105,12 @@ class Process:
     ) -> statuses.Outcome:
         permit = self.permit
         assert permit is not None
-        self.witness.enter(task.target, permit)
+        with self.witness.entered(task.target, permit):
+            return await self._write(task, report, permit)
+
+    async def _write(
+        self, task: executor.TaskContext, report: executor.Reporter, permit: leases.Lease
+    ) -> statuses.Outcome:
         for number in range(3):
             await permit.wait()
             if permit.is_valid:

@@ -41,8 +41,19 @@ class Activities:
     @activity.defn(name=documents.KEEP_STEP)
     async def keep_step(self, given: documents.StepInput) -> documents.StepAnswer:
         """Keep a step, and tell the observers of this process."""
+        elapsed = self._elapsed()
+        try:
+            async with asyncio.TaskGroup() as group:
+                saying = group.create_task(_keep_saying())
+                answer = await self._keep_step(given, elapsed)
+                saying.cancel()
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        return answer
+
+    async def _keep_step(self, given: documents.StepInput, elapsed: float) -> documents.StepAnswer:
         hosted = await self._hosted_runs.of(given.run_id)
-        jump = _clock_jump(hosted, self._elapsed())
+        jump = _clock_jump(hosted, elapsed)
         if jump:
             return documents.StepAnswer(clock_jumped=jump.total_seconds())
         with _under(hosted):
@@ -60,6 +71,14 @@ class Activities:
         with _under(hosted):
             async with asyncio.TaskGroup() as group:
                 return await _heedless(group.create_task(performance.perform()), hosted)
+
+
+async def _keep_saying() -> None:
+    """Say that this process is there: another one keeps the step when it is not."""
+    timeout = activity.info().heartbeat_timeout
+    while timeout is not None:
+        activity.heartbeat()
+        await asyncio.sleep(timeout.total_seconds() / _BEATS)
 
 
 def _clock_jump(hosted: hosted_runs.HostedRun, elapsed: float) -> timedelta:

@@ -90,7 +90,7 @@ class RunWorkflow:
         """Carry the run out to its end."""
         try:
             await self._carry_out()
-        except* Exception as failures:
+        except ExceptionGroup as failures:
             raise _first(failures) from failures
         self._answer_the_rest()
         await workflow.wait_condition(workflow.all_handlers_finished)
@@ -220,6 +220,7 @@ class RunWorkflow:
             documents.StepInput(self._run.id, made),
             result_type=documents.StepAnswer,
             start_to_close_timeout=timedelta(seconds=_KEEP_SECONDS),
+            heartbeat_timeout=timedelta(seconds=self._given.heartbeat_seconds),
             retry_policy=common.RetryPolicy(maximum_interval=timedelta(seconds=10)),
         )
         if not (kept.answered or kept.clock_jumped):
