@@ -4,24 +4,50 @@ A world is one process' life. Another one with the same `Place` goes on with wha
 """
 
 import contextlib
+import itertools
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
-import temporal_world
+import engine_fixtures
 from volary.engine import executor
 from volary.engine.execution import runners
 from volary.engine.observers import feed
 from volary.engine.persistence import codec, pieces, transitions
 from volary.engine.runs import state
 from volary.engine.temporal import documents
-from volary.model import errors
+from volary.model import clocks, errors
 from volary.model.runs import run_records
 
-Clock = temporal_world.WallClock
+_NUMBERS = itertools.count()
 
 
-class Keeper(temporal_world.MemoryKeeper):
+class Clock:
+    """Shows the real time, as Temporal's service does."""
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(time.time(), UTC)
+
+
+def queues() -> documents.Queues:
+    """Return task queues that nobody else uses."""
+    return documents.Queues(f"test-{next(_NUMBERS)}-{time.time_ns()}")
+
+
+class MemoryKeeper:
+    """Keeps every step, the very same one once."""
+
+    def __init__(self) -> None:
+        self.steps: list[run_records.Transition] = []
+
+    async def keep_step(self, step: run_records.Transition, _: Sequence[feed.RunEvent]) -> None:
+        if not (self.steps and self.steps[-1] == step):
+            self.steps.append(step)
+
+
+class Keeper(MemoryKeeper):
     """Keeps every step once, in order, and each answer once, as the store does."""
 
     def __init__(self) -> None:
@@ -74,7 +100,7 @@ class Place:
     #: ``host:port``; empty: processes carry runs out themselves.
     temporal: str = ""
     keeper: Keeper = field(default_factory=Keeper)
-    queues: documents.Queues = field(default_factory=temporal_world.queues)
+    queues: documents.Queues = field(default_factory=queues)
 
 
 class World(Protocol):
@@ -90,6 +116,7 @@ class World(Protocol):
 @dataclass
 class _LocalWorld:
     keeper: Keeper
+    clock: clocks.Clock = field(default_factory=Clock)
 
     def runner(
         self, run: state.Run, performer: executor.StageExecutor, *observers: feed.Observer
@@ -97,7 +124,9 @@ class _LocalWorld:
         stored = self.keeper.stored(run)
         newest = codec.read_run(stored)
         journal = _Journal(self.keeper, newest, stored.version)
-        return runners.Runner(newest, performer, clock=Clock(), keeper=journal, observers=observers)
+        return runners.Runner(
+            newest, performer, clock=self.clock, keeper=journal, observers=observers
+        )
 
 
 @contextlib.asynccontextmanager
@@ -106,7 +135,31 @@ async def opened(place: Place, **settings: Any) -> AsyncIterator[World]:
     if not place.temporal:
         yield _LocalWorld(place.keeper)
         return
+    # Here alone: what runs without Temporal needs not have it.
+    import temporal_world
+
     async with temporal_world.opened(
         place.temporal, at=place.queues, keeper=place.keeper, **settings
+    ) as world:
+        yield world
+
+
+@contextlib.asynccontextmanager
+async def chosen(clock: clocks.Clock) -> AsyncIterator[World]:
+    """Begin a process with the engine of the test (`engine_fixtures`); events go by `clock`.
+
+    With Temporal they go by its service's.
+    """
+    engine = engine_fixtures.settings().temporal
+    if engine is None:
+        yield _LocalWorld(Keeper(), clock)
+        return
+    import temporal_world
+
+    async with temporal_world.opened(
+        engine.address,
+        namespace=engine.namespace,
+        heartbeat_seconds=engine.heartbeat.total_seconds(),
+        keeper=Keeper(),
     ) as world:
         yield world

@@ -1,9 +1,8 @@
 """Runs on a real Temporal server, with clusters in memory."""
 
 import contextlib
-import itertools
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from temporalio import client, converter
 from temporalio.api.common.v1 import Payload
 from temporalio.service import RPCError as RPCError
 
+import engine_world
 from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import pieces
@@ -18,16 +18,6 @@ from volary.engine.runs import run_builder, state
 from volary.engine.temporal import documents, engine_hosts, hosted_runs, leases, temporal_runner
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.model.runs import run_records
-
-_NUMBERS = itertools.count()
-
-
-class WallClock:
-    """Shows the real time, as the server does."""
-
-    def now(self) -> datetime:
-        return datetime.fromtimestamp(time.time(), UTC)
 
 
 def elapsed() -> float:
@@ -35,15 +25,9 @@ def elapsed() -> float:
     return time.monotonic()
 
 
-class MemoryKeeper:
-    """Keeps every step, the very same one once."""
-
-    def __init__(self) -> None:
-        self.steps: list[run_records.Transition] = []
-
-    async def keep_step(self, step: run_records.Transition, _: Sequence[feed.RunEvent]) -> None:
-        if not (self.steps and self.steps[-1] == step):
-            self.steps.append(step)
+WallClock = engine_world.Clock
+MemoryKeeper = engine_world.MemoryKeeper
+queues = engine_world.queues
 
 
 class TemporalWorld:
@@ -108,11 +92,6 @@ async def connected(address: str) -> client.Client:
     return await engine_hosts.connect(engine_hosts.Connection(address))
 
 
-def queues() -> documents.Queues:
-    """Return task queues that nobody else uses."""
-    return documents.Queues(f"test-{next(_NUMBERS)}-{time.time_ns()}")
-
-
 @contextlib.asynccontextmanager
 async def opened(
     address: str,
@@ -123,10 +102,11 @@ async def opened(
     most_events: int = engine_hosts.MOST_EVENTS,
     keeper: MemoryKeeper | None = None,
     steady: Callable[[], float] = elapsed,
+    namespace: str = "default",
 ) -> AsyncIterator[TemporalWorld]:
     """Open an engine that carries tasks out itself, or not; `steady` is a clock nobody sets."""
     host = engine_hosts.EngineHost(
-        await engine_hosts.connect(engine_hosts.Connection(address)),
+        await engine_hosts.connect(engine_hosts.Connection(address, namespace)),
         steady,
         at or queues(),
         heartbeat_seconds,

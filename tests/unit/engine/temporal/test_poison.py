@@ -1,7 +1,8 @@
 """What cannot be carried out: the run is interrupted or fails with a sentence, others go on."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -17,9 +18,10 @@ import temporal_world
 from engine_clusters import Clusters
 from volary.engine.execution import runners
 from volary.engine.observers import feed
-from volary.engine.runs import state
+from volary.engine.persistence import pieces
+from volary.engine.runs import policies, state
 from volary.engine.state_machine import events
-from volary.engine.temporal import documents, payloads
+from volary.engine.temporal import documents, leases, payloads
 from volary.model import errors
 from volary.model.runs import run_records
 from volary.model.statuses import RunStatus
@@ -108,3 +110,35 @@ async def test_a_run_that_cannot_be_read_ends_and_another_one_goes_on(
 async def test_what_cannot_be_unpacked_says_so_when_it_is_read() -> None:
     with pytest.raises(ValueError, match="cannot be unpacked"):
         await payloads.CONVERTER.decode([BROKEN], [str])
+
+
+@contextlib.contextmanager
+def crashing(_: leases.Lease) -> Iterator[None]:
+    """Nobody who takes the task gets as far as an outcome."""
+    raise RuntimeError("the worker is gone")
+    yield
+
+
+async def test_a_task_that_loses_every_worker_has_failed_and_says_so(
+    temporal: Server, planned_run: Make
+) -> None:
+    run = planned_run(("us",), on_failure=policies.OnFailure.STOP)
+    clusters = Clusters()
+
+    async with temporal_world.opened(temporal.address) as world:
+        host = world.host
+        given = documents.RunInput(
+            pieces.of_run(run, 1, Clock.now()), host.queues, host.heartbeat_seconds, 4000, 2
+        )
+        await host.connection.start_workflow(
+            documents.WORKFLOW,
+            given,
+            id=host.queues.workflow_id(run.id),
+            task_queue=host.queues.runs,
+        )
+        ended = await world.runner(run, clusters, under=crashing).carry_out()
+
+    assert ended.status is RunStatus.FAILED
+    assert "given up: it lost its worker 2 times in a row" in ended.reason
+    assert ended.touched == ("us",)
+    assert clusters.started == []

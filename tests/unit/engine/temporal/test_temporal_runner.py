@@ -386,3 +386,49 @@ async def test_who_asks_where_a_history_ends_is_answered_in_the_next_one(
         assert await asyncio.gather(*asked) == [""] * len(names)
 
     assert carried.result().status is RunStatus.SUCCEEDED
+
+
+async def test_away_for_twenty_heartbeats_nothing_is_written_and_then_all_goes_on(
+    temporal: Server, planned_run: Make
+) -> None:
+    """Ten minutes, where a heartbeat is half a minute; here it is a second."""
+    written: list[float] = []
+    goes_on = asyncio.Event()
+    permit: list[leases.Lease] = []
+
+    @contextlib.contextmanager
+    def under(lease: leases.Lease) -> Iterator[None]:
+        permit[:] = [lease]
+        yield
+
+    async def write(*_: object) -> statuses.Outcome:
+        lease = permit[0]
+        while not goes_on.is_set():
+            await lease.wait()
+            written.append(temporal_world.elapsed())
+            await asyncio.sleep(0.05)
+        return engine_clusters.done()
+
+    stages = (planned_run().stages[0].stage,)
+    run, clusters = planned_run(("us",), stages=stages), Clusters(us=write)
+    async with (
+        silenced(temporal) as proxy,
+        temporal_world.opened(f"127.0.0.1:{proxy.port}", heartbeat_seconds=1) as world,
+        asyncio.TaskGroup() as tasks,
+    ):
+        runner = world.runner(run, clusters, under=under)
+        carried = tasks.create_task(runner.carry_out())
+        await process_time.until(lambda: len(written) > 3)
+        proxy.fall_silent()
+        began = temporal_world.elapsed()
+        asked = tasks.create_task(runner.request(events.PauseAsked(Clock().now(), "ann")))
+        await process_time.until(lambda: temporal_world.elapsed() > began + 20)
+        late = [each for each in written if each > began + 1]
+        assert not asked.done()
+        proxy.go_on()
+        assert await asked == ""
+        goes_on.set()
+        assert await runner.request(events.Resume(Clock().now(), "ann")) == ""
+
+    assert not late
+    assert carried.result().status is RunStatus.SUCCEEDED
