@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import engine_clusters
@@ -38,11 +38,16 @@ class Keeper(engine_world.Keeper):
     def __init__(self) -> None:
         super().__init__()
         self.is_away = False
+        #: Called once with the next step, before anybody hears that it was kept.
+        self.then: Callable[[], object] | None = None
 
     async def keep_step(self, step: run_records.Transition, told: Sequence[feed.RunEvent]) -> None:
         if self.is_away:
             raise errors.TemporaryError("the store is away")
         await super().keep_step(step, told)
+        then, self.then = self.then, None
+        if then is not None:
+            then()
 
 
 @dataclass
@@ -160,11 +165,33 @@ class Storm:
                         troubles -= 1
                         await self._trouble()
                 if troubles and not life.done():
-                    self.log.append("the process ends")
-                    life.cancel()
+                    await self._end(life)
+            self.proxy.go_on()
             ended = None if life.cancelled() else life.result()
             if ended is not None:
                 return ended
+
+    async def _end(self, life: "asyncio.Task[state.Run | None]") -> None:
+        """End a process: politely, or as by a kill once a step is kept that nobody hears of."""
+        if self.chance.random() < 0.5:
+            self.log.append("the process ends")
+            life.cancel()
+            return
+        self.log.append("the process is killed")
+        killed = asyncio.Event()
+
+        def kill() -> None:
+            # Nothing that it says any more reaches anybody.
+            self.proxy.fall_silent()
+            life.cancel()
+            killed.set()
+
+        self.keeper.then = kill
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                await killed.wait()
+        self.keeper.then = None
+        life.cancel()
 
     async def _life(self) -> state.Run | None:
         """Return the run once it has ended; None: the process could not go on with it."""
