@@ -173,7 +173,7 @@ class Storm:
 
     async def _end(self, life: "asyncio.Task[state.Run | None]") -> None:
         """End a process: politely, or as by a kill once a step is kept that nobody hears of."""
-        if self.chance.random() < 0.5:
+        if self.chance.random() < 0.7:
             self.log.append("the process ends")
             life.cancel()
             return
