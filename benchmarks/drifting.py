@@ -251,12 +251,12 @@ class _Bench:
 async def _meddler(sandbox: serving.Sandbox) -> "AsyncIterator[clients.Client]":
     """Yield a client of somebody else, in the first cluster."""
     from volary.clusters.client import client_pool
-    from volary.controller import inputs
+    from volary.controller import system_clock
     from volary.model.fleet import fleets
 
     name = sandbox.names[0]
     members = fleets.Fleet((fleets.Cluster(name, kubeconfig=(str(sandbox.kubeconfig(name)),)),))
-    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as pool:
+    async with client_pool.open_pool(members, clock=system_clock.SystemClock()) as pool:
         client = await pool.client(name)
         if isinstance(client, client_pool.Unavailable):
             raise RuntimeError(client.reason)

@@ -334,13 +334,13 @@ async def way() -> Way:
     from kube_sandbox import fleet as sandbox_fleet
     from volary.clusters.client import client_pool
     from volary.clusters.inventory import inventory, inventory_store
-    from volary.controller import inputs
+    from volary.controller import system_clock
     from volary.livestate import live_state
     from volary.manifests.ownership import tracking
     from volary.model.fleet import fleets
     from volary.model.objects import manifest, ownership
 
-    clock = inputs.SystemClock()
+    clock = system_clock.SystemClock()
     owner = ownership.Owner("shop", "0" * 16)
     body: dict[str, Any] = {
         "apiVersion": "v1",

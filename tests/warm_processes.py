@@ -397,11 +397,11 @@ def _build_models() -> None:
 
 def _open_store() -> None:
     """Make the schema of a store once: what its libraries learn by it is learned for all."""
-    from volary.controller import inputs
+    from volary.controller import system_clock
     from volary.store import factory
 
     async def open_and_close() -> None:
-        async with factory.open_store("memory:", clock=inputs.SystemClock()):
+        async with factory.open_store("memory:", clock=system_clock.SystemClock()):
             pass
 
     asyncio.run(open_and_close())

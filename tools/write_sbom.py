@@ -70,7 +70,9 @@ def bill(project: Mapping[str, Any], packages: Mapping[str, Package]) -> dict[st
     root = f"pkg:pypi/{project['name']}@{project['version']}"
     needs = _needs(packages)
     direct = _names(project["dependencies"])
-    extras = _names(name for names in project["optional-dependencies"].values() for name in names)
+    named = _names(name for names in project["optional-dependencies"].values() for name in names)
+    # An extra may be made of others of this project, which are here by themselves.
+    extras = [name for name in named if name != normalised(project["name"])]
     required = _closure(direct, needs)
     everything = _closure([*direct, *extras], needs)
     listed = [packages[name] for name in sorted(everything) if name in packages]

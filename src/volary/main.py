@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from volary.cli import exit_codes
+from volary.cli import exit_codes, garbage_collector
 from volary.cli.commands import root
 from volary.demo import commands as demo_commands
 from volary.model import errors
@@ -18,6 +18,7 @@ command = typer.main.get_command(app)
 
 def main() -> None:
     """Run the command line and leave with an exit code of `exit_codes.Exit`."""
+    garbage_collector.wait_for_imports()
     try:
         command()
     except KeyboardInterrupt:

@@ -24,7 +24,7 @@ from kube_sandbox.dataplane import programs
 from volary.analysis.metering import query_templates
 from volary.analysis.providers import provider_pool, query
 from volary.config.stages import query_placeholders
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.model import analysis, metric_providers, routing_options
 
 pytestmark = pytest.mark.skipif(
@@ -41,11 +41,11 @@ class Page:
 
     def __init__(self) -> None:
         self.scrapes = 0
-        self.first = inputs.SystemClock().now()
+        self.first = system_clock.SystemClock().now()
 
     async def handle(self, asked: scripted_server.Asked) -> aiohttp.web.StreamResponse:
         if not self.scrapes:
-            self.first = inputs.SystemClock().now()
+            self.first = system_clock.SystemClock().now()
         self.scrapes += 1
         lines: list[str] = []
         for cluster in ("us", "eu"):
@@ -184,7 +184,7 @@ async def scraping(directory: Path, port: int) -> AsyncIterator[Place]:
 
         try:
             await has_scraped(8)
-            moment = inputs.SystemClock().now()
+            moment = system_clock.SystemClock().now()
             window = timedelta(seconds=math.ceil((moment - page.first).total_seconds()))
             # What was scraped before the moment is kept when the next but one has begun.
             await has_scraped(page.scrapes + 2)
@@ -241,7 +241,7 @@ async def test_a_real_prometheus_is_asked(tmp_path: Path, free_port: int) -> Non
 async def check_answers(place: Place) -> None:
     """Whatever PromQL can give: values, several, none, NaN, infinity, a matrix, an error."""
     async with provider_pool.open_providers(
-        [settings(place.address)], clock=inputs.SystemClock()
+        [settings(place.address)], clock=system_clock.SystemClock()
     ) as providers:
         assert (await ask(providers, place, "scalar(vector(4))")).values == (4.0,)
         several = await ask(providers, place, 'vector(1) or label_replace(vector(2),"a","b","","")')
@@ -269,20 +269,20 @@ async def check_answers(place: Place) -> None:
         long = " or ".join(f'up{{instance="{i}"}}' for i in range(200))
         assert (await ask(providers, place, f"{long} or vector(5)")).values == (5.0,)
     page = settings(f"{place.address}/graph")
-    async with provider_pool.open_providers([page], clock=inputs.SystemClock()) as providers:
+    async with provider_pool.open_providers([page], clock=system_clock.SystemClock()) as providers:
         assert (await ask(providers, place, "up")).reading is analysis.Reading.ERROR
 
 
 async def check_ranges(place: Place) -> None:
     every = replace(settings(place.address), points=metric_providers.Points.ALL)
-    async with provider_pool.open_providers([every], clock=inputs.SystemClock()) as providers:
-        asked = query.Query("vector(1)", inputs.SystemClock().now(), timedelta(minutes=5))
+    async with provider_pool.open_providers([every], clock=system_clock.SystemClock()) as providers:
+        asked = query.Query("vector(1)", system_clock.SystemClock().now(), timedelta(minutes=5))
         assert (await providers.measure(asked)).values == (1.0,) * 6
 
 
 async def check_family(place: Place, family: Metrics) -> None:
     one = settings(place.address, metrics=family, cluster_label="cluster")
-    async with provider_pool.open_providers([one], clock=inputs.SystemClock()) as providers:
+    async with provider_pool.open_providers([one], clock=system_clock.SystemClock()) as providers:
 
         async def built_in(name: str, variant: str) -> tuple[float, ...]:
             found = query_templates.find(name, Method.POD_SELECTOR, one, variant=variant)
@@ -312,7 +312,7 @@ async def check_clusters(place: Place) -> None:
     """Of several clusters in one place, one's failures do not count for the other."""
     one = settings(place.address, metrics=Metrics.ISTIO, cluster_label="cluster")
     found = query_templates.find(query_templates.SUCCESS_RATE, Method.ISTIO, one)
-    async with provider_pool.open_providers([one], clock=inputs.SystemClock()) as providers:
+    async with provider_pool.open_providers([one], clock=system_clock.SystemClock()) as providers:
         us = await ask(providers, place, filled(place, found.query, "canary", "us"))
         eu = await ask(providers, place, filled(place, found.query, "canary", "eu"))
         asia = await ask(providers, place, filled(place, found.query, "canary", "asia"))

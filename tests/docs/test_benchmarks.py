@@ -148,3 +148,17 @@ def test_the_page_of_the_browser_says_what_is_beside_what() -> None:
     assert "scripts run 0.08 ms for each" in page
     written = (ROOT / "benchmarks/browser.md").read_text()
     assert headings(page) == headings(written)
+
+
+def test_the_page_beside_kubectl_says_what_an_object_costs() -> None:
+    beside, usage = module("beside_kubectl"), module("usage")
+    volary = beside.Measured(beside.VOLARY, usage.Usage(1.0, 0.5), {"get": 90, "list": 18})
+    tool = beside.Measured("`kubectl apply`", usage.Usage(2.0, 1.0), {"patch": 180})
+
+    page = beside.page([volary, tool], times=3, load=0.5)
+
+    assert "| `volary run` | 1.00 s | 0.50 s | 1.00 | 1.00 | 108 | 1.20 | get 90, list 18 |" in page
+    assert "a load of 0.5 on" in page
+    assert "| `kubectl apply` | 2.00 s | 1.00 s | 0.50 | 0.50 | 180 | 2.00 | patch 180 |" in page
+    written = (ROOT / "benchmarks/beside_kubectl.md").read_text()
+    assert headings(page) == headings(written)

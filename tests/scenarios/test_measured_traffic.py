@@ -17,7 +17,7 @@ from stage_world import NEW, OLD, destination_rule, made, virtual_service
 from volary.analysis.metering import meters, provider_meter, query_names, query_templates
 from volary.analysis.providers import provider_pool
 from volary.config.stages import query_placeholders
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.model import analysis, metric_providers, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -70,14 +70,15 @@ async def check(family: Metrics, address: str, given: stage_world.World) -> None
     access, kind = metric_providers.Access(address), metric_providers.ProviderType.PROMETHEUS
     settings = metric_providers.Provider("prometheus", kind, access, options)
     names = query_names.find(ISTIO, given.sources[NEW], namespace="default")
-    async with provider_pool.open_providers([settings], clock=inputs.SystemClock()) as providers:
+    clock = system_clock.SystemClock()
+    async with provider_pool.open_providers([settings], clock=clock) as providers:
         meter = provider_meter.ProviderMeter(providers)
 
         async def measure(
             name: str, target: str, side: variant.Variant, kind: analysis.Kind
         ) -> analysis.Measurement:
             rule = analysis.Rule(name, "", "", kind=kind, interval=WINDOW, built_in=name)
-            now = inputs.SystemClock().now()
+            now = system_clock.SystemClock().now()
             question = meters.Question(
                 rule, ISTIO, target, names, side, analysis.Role.JUDGED, now, now
             )

@@ -8,7 +8,7 @@ import command_world
 import process_time
 from volary.clusters.client import client_pool
 from volary.clusters.transport import retries, transports
-from volary.controller import inputs, local_runs
+from volary.controller import local_runs, system_clock
 from volary.controller.persistence import redaction
 from volary.controller.planning import opened_applications, preparation
 from volary.controller.runs import ready_runs
@@ -24,7 +24,7 @@ async def test_a_local_run_that_waits_goes_on_because_a_probe_sees_the_cluster(
     tmp_path: Path,
 ) -> None:
     """Its timer would not let it go on for days, so that nothing but the probe is the cause."""
-    clock = inputs.SystemClock()
+    clock = system_clock.SystemClock()
     async with command_world.world(tmp_path, "us", "eu", speed=60.0) as given:
         wish = preparation.RunOptions(
             str(given.directory), on_unreachable=policies.OnUnreachable.WAIT

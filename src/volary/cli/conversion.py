@@ -8,7 +8,7 @@ from volary.config.application import application_files
 from volary.config.crosscheck import lint
 from volary.config.dialects import drafts
 from volary.config.dialects.flagger import translation
-from volary.config.dialects.karmada import policies
+from volary.config.dialects.karmada import recognition
 from volary.config.dialects.karmada import translation as karmada_files
 from volary.config.dialects.rollouts import argocd, kubefleet, ocm, plans
 from volary.config.text import yaml
@@ -83,7 +83,7 @@ def karmada(path: str) -> int:
         raise errors.user_error(f"{path} is no directory", hint="name the one with the policies")
     files = directories.DirectoryTree(place)
     texts = dict(application_discovery.sibling_files(files, "volary.yaml"))
-    if not any(map(policies.may_hold_policies, texts.values())):
+    if not any(map(recognition.may_hold_policies, texts.values())):
         raise errors.user_error(f"no policy of Karmada's in {path}")
     name = lint.default_name(f"{place.resolve().name}/volary.yaml")
     made = karmada_files.translate(application_files.readable(texts), "", name)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from volary.cli import console, exit_codes, forms, log_output, token_lists
-from volary.controller import inputs
+from volary.cli import console, exit_codes, forms, garbage_collector, log_output, token_lists
+from volary.controller import system_clock
 from volary.controller.persistence import redaction
 from volary.model import errors, json, server_settings
 from volary.server import hosting
@@ -23,19 +23,6 @@ from volary.server.connections import descriptors
 from volary.telemetry import log_fields
 
 _LOG = logging.getLogger(__name__)
-#: New objects before the youngest are examined, and how many such passes before older ones are.
-_COLLECTOR_THRESHOLDS = (25_000, 20, 20)
-
-
-def tune_garbage_collector() -> None:
-    """Leave what is there by now alone for good, and look less often at what comes.
-
-    Memory of objects that refer to each other is given back somewhat later; all other memory
-    is given back at once, as ever.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
 
 class Formatter(logging.Formatter):
@@ -104,7 +91,8 @@ async def serve(config: str, *, no_ui: bool = False, log_format: forms.LinesForm
     messages = console.messages()
 
     def ready(url: str, authenticator: logins.Authenticator) -> None:
-        tune_garbage_collector()  # all that stays is there by now
+        gc.collect()
+        garbage_collector.leave_alone_what_is_there()  # all that stays is there by now
         messages.print(f"listening on {url}", markup=False)
         if authenticator.is_open:
             messages.print(
@@ -120,7 +108,7 @@ async def serve(config: str, *, no_ui: bool = False, log_format: forms.LinesForm
                 markup=False,
             )
 
-    serving = hosting.run(settings, clock=inputs.SystemClock(), secrets=secrets, ready=ready)
+    serving = hosting.run(settings, clock=system_clock.SystemClock(), secrets=secrets, ready=ready)
     with handler.keep_telling():
         await _until_signalled(serving)
     return exit_codes.Exit.DONE
@@ -138,7 +126,7 @@ async def _until_signalled(work: Coroutine[object, object, None]) -> None:
 
 def create_token(config: str, wanted: token_lists.WantedToken) -> int:
     """Make a token and show it, this once."""
-    kept, now = _tokens(config), inputs.SystemClock().now()
+    kept, now = _tokens(config), system_clock.SystemClock().now()
     expires = now + timedelta(days=wanted.days) if wanted.days else None
     made, written = kept.create(
         wanted.name,
@@ -155,7 +143,7 @@ def create_token(config: str, wanted: token_lists.WantedToken) -> int:
 
 def tokens_of(config: str) -> list[json.JsonObject]:
     """Return what is known of every token, as the API shows it; never the tokens."""
-    directory, now = _directory(config), inputs.SystemClock().now()
+    directory, now = _directory(config), system_clock.SystemClock().now()
     uses = token_uses.TokenUses(directory).all()
     return [
         {
@@ -181,7 +169,7 @@ def _text(moment: datetime | None) -> str | None:
 
 def revoke_token(config: str, name: str) -> int:
     """Revoke a token; effective at once."""
-    count = _tokens(config).revoke(name, now=inputs.SystemClock().now())
+    count = _tokens(config).revoke(name, now=system_clock.SystemClock().now())
     if not count:
         raise errors.user_error(f"there is no valid token {name}", hint="volary token list")
     console.messages().print(f"revoked {name}", markup=False)

@@ -16,7 +16,7 @@ from volary.clusters.client import client_pool, write_rules
 from volary.clusters.transport import transports
 from volary.config.projects import definitions, project_files
 from volary.config.text import git_addresses
-from volary.controller import control_loops, inputs
+from volary.controller import control_loops, inputs, system_clock
 from volary.controller.api import (
     cluster_service,
     drift_service,
@@ -64,7 +64,7 @@ class ControllerParts:
     owner: str = ""
     timing: election.LeaseTiming = field(default_factory=election.LeaseTiming)
     #: Seconds that only go forward, also while this process stands still.
-    elapsed: tenures.Elapsed = inputs.elapsed
+    elapsed: tenures.Elapsed = system_clock.elapsed
     rules: inputs.Rules = field(default_factory=inputs.Rules)
     executor_options: contexts.Options = field(default_factory=contexts.Options)
     #: Bounds of what is kept, and how long another process's lock is waited for.

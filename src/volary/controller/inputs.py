@@ -1,10 +1,9 @@
-"""What the controller is given: repositories, rules, the real clock, and metric providers."""
+"""What the controller is given: repositories, rules, and metric providers."""
 
-import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Protocol
 
 from volary.analysis.metering import meters, provider_meter
@@ -29,23 +28,6 @@ async def open_meter(
     """
     async with provider_pool.open_providers(tuple(providers), clock=clock, learn=learn) as opened:
         yield provider_meter.ProviderMeter(opened)
-
-
-class SystemClock:
-    """Time as the machine has it."""
-
-    def now(self) -> datetime:
-        """Return the current time in UTC."""
-        return datetime.now(UTC)  # noqa: TID251 - this is the clock others take
-
-
-#: Goes on while the machine sleeps. Where it has no name, the monotonic clock is that one.
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def elapsed() -> float:
-    """Return seconds that only go forward, also while this process or machine stands still."""
-    return time.clock_gettime(_CLOCK)
 
 
 #: Takes what was seen; returns when decisions are kept.

@@ -19,7 +19,7 @@ from pathlib import Path
 from volary.clusters.client import client_pool
 from volary.clusters.kubeconfig import kubeconfigs
 from volary.config.text import git_addresses
-from volary.controller import inputs
+from volary.controller import inputs, system_clock
 from volary.controller.applications import run_session, state_writer
 from volary.controller.fleet import cluster_registry, health_probe
 from volary.controller.leadership import context, election, planner_slots, tenures
@@ -134,7 +134,7 @@ async def with_memory(
     members: fleets.Fleet,
 ) -> preparation.RunOptions:
     """Return a wish that knows what earlier runs on this machine left; writes nothing."""
-    file, clock = store_file(), inputs.SystemClock()
+    file, clock = store_file(), system_clock.SystemClock()
     if not file.exists():
         return wish
     try:
@@ -288,7 +288,7 @@ async def hold(
     clusters: client_pool.ClientPool,
     *,
     health: cluster_health.HealthRules = _HEALTH,
-    elapsed: tenures.Elapsed = inputs.elapsed,
+    elapsed: tenures.Elapsed = system_clock.elapsed,
 ) -> AsyncIterator[LocalApplication]:
     """Hold the lease of the application that the store has by this name.
 

@@ -19,7 +19,7 @@ from volary.cli import console, exit_codes
 from volary.cli.run import local_run, plan_text, summary, views
 from volary.clusters.client import client_pool
 from volary.clusters.transport import circuit_breaker, transports
-from volary.controller import inputs, local_runs
+from volary.controller import local_runs, system_clock
 from volary.controller.planning import opened_applications, preparation
 from volary.controller.runs import ready_runs, release_plans
 from volary.demo import definitions, git_repository, snapshots
@@ -202,7 +202,7 @@ async def open_releases(
     console: rich_console.Console, base: Path, sandbox: fleet.Fleet, scenario: definitions.Scenario
 ) -> AsyncIterator[ReleaseEnvironment]:
     """Open clients by the sandbox's fleet file, as anybody's, and a store in memory."""
-    members, clock = opened_applications.load_fleet(str(sandbox.path)), inputs.SystemClock()
+    members, clock = opened_applications.load_fleet(str(sandbox.path)), system_clock.SystemClock()
     limits = transports.Limits(
         concurrency=client_pool.concurrency(len(members.clusters)), circuit=_CIRCUIT
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from volary.config.application import application_files
-from volary.config.dialects.karmada import policies
+from volary.config.dialects.karmada import recognition as karmada
 from volary.config.stages import analysis_templates
 from volary.model import errors, phrases, work_limits
 from volary.sources.trees import paths, trees
@@ -54,7 +54,7 @@ def find(files: trees.Tree, directory: str = "") -> tuple[ApplicationFile, ...]:
         here = _named(entries) or _described(
             files,
             [entry for entry in entries if application_files.may_be_canary(entry.name)],
-            [entry for entry in entries if policies.is_policy_file_name(entry.name)],
+            [entry for entry in entries if karmada.is_policy_file_name(entry.name)],
         )
         application_paths += here
         waiting += [
@@ -62,7 +62,7 @@ def find(files: trees.Tree, directory: str = "") -> tuple[ApplicationFile, ...]:
             for entry in entries
             if entry.kind is trees.Kind.DIRECTORY
             and not entry.name.startswith(".")
-            and not (here and entry.name == policies.DIRECTORY)
+            and not (here and entry.name == karmada.DIRECTORY)
         ]
     return tuple(ApplicationFile(path) for path in sorted(application_paths))
 
@@ -104,14 +104,12 @@ def sibling_files(files: trees.Tree, path: str) -> Mapping[str, str]:
     """
     chosen = ApplicationFile(path)
     siblings = list(files.list(chosen.directory)[:_MOST_SIBLINGS])
-    if any(entry.name == policies.DIRECTORY for entry in siblings):
-        below = paths.join(chosen.directory, policies.DIRECTORY)
+    if any(entry.name == karmada.DIRECTORY for entry in siblings):
+        below = paths.join(chosen.directory, karmada.DIRECTORY)
         siblings += files.list(below)[:_MOST_SIBLINGS]
     siblings = [entry for entry in siblings if not is_application_file(entry.name)]
     texts = _texts(files, siblings, path)
-    if is_application_file(chosen.name) and not any(
-        map(policies.may_hold_policies, texts.values())
-    ):
+    if is_application_file(chosen.name) and not any(map(karmada.may_hold_policies, texts.values())):
         texts = {}
     return {**_texts(files, _shared(files), path), **texts}
 
@@ -164,7 +162,7 @@ def _described(
         return [path for path, text in texts if is_one(text)]
 
     canary_paths = holding(canaries, application_files.is_canary)
-    return canary_paths or holding(placed, policies.has_propagation_policy)[:1]
+    return canary_paths or holding(placed, karmada.has_propagation_policy)[:1]
 
 
 def _is_yaml(entry: trees.Entry) -> bool:

@@ -1,11 +1,11 @@
-"""A server's garbage collector."""
+"""The garbage collector of a command, and of a server."""
 
 import gc
 from collections.abc import Iterator
 
 import pytest
 
-from volary.cli import server_process
+from volary.cli import garbage_collector
 
 
 @pytest.fixture
@@ -22,7 +22,8 @@ def collector_as_before() -> Iterator[None]:
 def test_what_is_there_is_left_alone_and_what_comes_is_still_collected() -> None:
     lasting: list[object] = [{"name": number} for number in range(10)]
 
-    server_process.tune_garbage_collector()
+    garbage_collector.wait_for_imports()
+    garbage_collector.leave_alone_what_is_there()
 
     assert gc.get_freeze_count() > len(lasting)
     assert gc.isenabled()

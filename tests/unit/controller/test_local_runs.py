@@ -12,7 +12,7 @@ import pytest
 
 import reconciler_fixtures as given
 from volary.clusters.client import client_pool
-from volary.controller import inputs, local_runs
+from volary.controller import local_runs, system_clock
 from volary.controller.planning import opened_applications
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_statuses
@@ -55,7 +55,7 @@ async def test_a_file_that_is_no_store_is_named_with_what_to_do(tmp_path: Path) 
     file.write_text("{not a database" * 100)
 
     with pytest.raises(errors.UserError, match=f"hint: move {file} away"):
-        async with local_runs.open_store(f"sqlite:{file}", inputs.SystemClock()):
+        async with local_runs.open_store(f"sqlite:{file}", system_clock.SystemClock()):
             pass
 
 
@@ -66,7 +66,7 @@ async def test_a_file_that_is_no_store_is_named_with_what_to_do(tmp_path: Path) 
 async def test_what_an_earlier_process_did_not_finish_is_left_behind(
     under_way: bool, ended: bool, left_behind: list[str]
 ) -> None:
-    clock = inputs.SystemClock()
+    clock = system_clock.SystemClock()
     sync = pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SyncOptions())
     made = run_builder.RunSpec("shop", "c1", run_builder.one_group(("us",)), (sync,))
     run = run_builder.new_run("r1", made, clock.now())
@@ -95,7 +95,7 @@ async def holder_after(store: stores.Store, owner: str) -> str:
     """Who has the lease, within the body of `hold`, when somebody else took it before."""
     taken = await store.leases.acquire(US.name, owner, TTL)
     assert taken is not None
-    clock = inputs.SystemClock()
+    clock = system_clock.SystemClock()
     async with client_pool.open_pool(fleets.Fleet(()), clock=clock) as clusters:
         dependencies = ready_runs.Dependencies(local_runs.LocalRepositories(), clusters, clock)
         async with local_runs.hold(store, US.name, dependencies, clusters):
@@ -114,7 +114,7 @@ def ended() -> int:
 
 async def test_the_lease_of_a_process_that_is_no_more_is_taken_over(ended: int) -> None:
     machine = local_runs.machine_name()
-    async with local_runs.open_store(local_runs.IN_MEMORY, inputs.SystemClock()) as store:
+    async with local_runs.open_store(local_runs.IN_MEMORY, system_clock.SystemClock()) as store:
         owner = await holder_after(store, f"{machine} {ended}")
 
     assert owner == f"{machine} {os.getpid()}"
@@ -123,7 +123,7 @@ async def test_the_lease_of_a_process_that_is_no_more_is_taken_over(ended: int) 
 @pytest.mark.parametrize("owner", ["another machine {ended}", "{machine} {parent}"])
 async def test_a_process_that_may_live_keeps_its_lease(owner: str, ended: int) -> None:
     said = owner.format(machine=local_runs.machine_name(), parent=os.getppid(), ended=ended)
-    async with local_runs.open_store(local_runs.IN_MEMORY, inputs.SystemClock()) as store:
+    async with local_runs.open_store(local_runs.IN_MEMORY, system_clock.SystemClock()) as store:
         with pytest.raises(errors.UserError, match="another `volary run` of this application"):
             await holder_after(store, said)
         held = await store.leases.current(US.name)
@@ -142,7 +142,7 @@ async def test_a_process_that_may_live_keeps_its_lease(owner: str, ended: int) -
 async def test_only_who_is_overtaken_says_that_another_process_goes_on(
     raised: Exception, seen: type[Exception]
 ) -> None:
-    clock = inputs.SystemClock()
+    clock = system_clock.SystemClock()
     async with (
         local_runs.open_store(local_runs.IN_MEMORY, clock) as store,
         client_pool.open_pool(fleets.Fleet(()), clock=clock) as clusters,

@@ -8,7 +8,7 @@ import pytest
 
 import process_time
 from volary.config.projects import definitions, project_files
-from volary.controller import composition, inputs
+from volary.controller import composition, system_clock
 from volary.isolation import launcher, probing
 from volary.model import errors, projects, server_settings
 from volary.server import hosting
@@ -87,7 +87,7 @@ async def test_a_server_does_not_begin_with_keys_where_they_cannot_stay(
     )
 
     with pytest.raises(errors.UserError) as raised:
-        await hosting.run(settings, clock=inputs.SystemClock())
+        await hosting.run(settings, clock=system_clock.SystemClock())
 
     said = "does not exist" if place == "absent" else "is in the repository"
     assert f"the key {file} {said}" in str(raised.value)

@@ -15,7 +15,7 @@ import aiohttp
 import yarl
 
 from volary.analysis.providers import query, secrets
-from volary.analysis.providers.dialects import dialect, registry
+from volary.analysis.providers.dialects import dialect
 from volary.http_client import answers
 from volary.model import clocks, errors, metric_providers
 
@@ -143,6 +143,8 @@ class Exchange:
         await asyncio.sleep(left)
 
     async def _once(self, asked: query.Query) -> list[dialect.Points]:
+        from volary.analysis.providers.dialects import registry  # every dialect: once one is asked
+
         spoken = registry.make(self.settings, asked)
         request = spoken.request(self.secrets.reveal, self.clock.now())
         url = _url(self.settings.access.address_of(asked.target), request)

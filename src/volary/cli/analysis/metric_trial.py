@@ -11,7 +11,7 @@ from volary.cli.local import inputs as local_inputs
 from volary.cli.remote import output
 from volary.config.crosscheck import fleet_checks
 from volary.config.decoding import values
-from volary.controller import inputs
+from volary.controller import inputs, system_clock
 from volary.controller.persistence import redaction
 from volary.controller.planning import opened_applications, preparation
 from volary.manifests import redaction as manifest_redaction
@@ -38,7 +38,7 @@ class TrialRequest:
 
 async def run(request: TrialRequest, form: forms.Form) -> int:
     """Try the metrics and show what they say; 1 when a release would not have passed."""
-    clock = inputs.SystemClock()
+    clock = system_clock.SystemClock()
     now = clock.now()
     moment = metric_trials.Moment(
         at=_moment(request.at, now) or now,

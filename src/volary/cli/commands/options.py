@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NoReturn, ParamSp
 
 import typer
 
-from volary.cli import forms
+from volary.cli import forms, garbage_collector
 
 if TYPE_CHECKING:
     from volary.cli.remote import client
@@ -79,6 +79,7 @@ def finish(work: Coroutine[object, object, int]) -> NoReturn:
     """Carry out a command's work and exit with its code."""
     import asyncio  # half of the start-up time of ``volary --help``
 
+    garbage_collector.leave_alone_what_is_there()
     raise typer.Exit(asyncio.run(work))
 
 

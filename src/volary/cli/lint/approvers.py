@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from volary.cli.lint import manifest_checks
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.model import applications, errors, identities, phrases, server_settings
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.server import permissions
@@ -92,7 +92,7 @@ def check(
 
 
 def _people(settings: server_settings.Settings) -> _People:
-    directory, clock = Path(settings.data_directory), inputs.SystemClock()
+    directory, clock = Path(settings.data_directory), system_clock.SystemClock()
     kept, now = tokens.TokenFile(directory), clock.now()
     known = {token.full_name: token for token in kept.all() if token.is_valid(now)}
     is_here = (directory / tokens.FILE_NAME).exists()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from volary.cli import console, exit_codes
 from volary.cli.lint import (
-    approvers,
     manifest_checks,
     project_checks,
     project_file,
@@ -18,13 +17,12 @@ from volary.cli.lint import (
 from volary.cli.local import targets
 from volary.config.application import application_files
 from volary.config.crosscheck import lint
-from volary.config.dialects.karmada import policies
+from volary.config.dialects.karmada import recognition as karmada
 from volary.config.fleet import fleet_files
 from volary.config.stages import analysis_templates
 from volary.controller.planning import opened_applications
 from volary.model import errors, metric_providers, phrases, server_settings
 from volary.model.fleet import fleets
-from volary.server import hosting
 
 #: Files that are larger are no application files; `config.yaml` refuses them anyway.
 _LARGEST = 16 << 20
@@ -47,7 +45,7 @@ def run(
 ) -> int:
     """Lint `path` and return the exit code: 2 when something has to be mended."""
     team = project_file.read(project) if project else None
-    settings = hosting.read_settings(config) if config else None
+    settings = _settings(config) if config else None
     members = _members(fleet, contexts, settings)
     files = _collect(Path(path))
     if Path(path).is_file() and not lint.is_checked(Path(path).as_posix(), files):
@@ -59,8 +57,7 @@ def run(
         problems += [problem for problem in members.warnings if problem not in problems]
         problems += placement_findings(loaded, members)
     if settings is not None:
-        problems += approvers.check(loaded, settings)
-        problems += hosting.load_projects(settings).problems
+        problems += _findings_of_server(loaded, settings)
     problems += shared_routes.check(root, loaded, members)
     problems += manifest_checks.check_manifests(root, loaded)
     secrets = manifest_checks.check_secrets(root, loaded)
@@ -93,6 +90,26 @@ def placement_findings(
             targets.check(loaded_file, members)
         except errors.UserError as error:
             yield from error.problems
+
+
+# A server comes with its web framework, its logins and its database; it is imported where there
+# are settings of one to check.
+
+
+def _settings(config: str) -> server_settings.Settings:
+    from volary.server import hosting
+
+    return hosting.read_settings(config)
+
+
+def _findings_of_server(
+    loaded: manifest_checks.LoadedFiles, settings: server_settings.Settings
+) -> Iterator[errors.Problem]:
+    from volary.cli.lint import approvers
+    from volary.server import hosting
+
+    yield from approvers.check(loaded, settings)
+    yield from hosting.load_projects(settings).problems
 
 
 def _members(
@@ -160,8 +177,8 @@ def _names_to_lint(directory: Path, files: list[str]) -> list[str]:
         if application_files.is_file_name(file) or fleet_files.is_file_name(file)
     ]
     yamls = [file for file in files if application_files.is_yaml_name(file)]
-    if directory.name == policies.DIRECTORY or any(map(application_files.is_file_name, files)):
-        needed = any(policies.may_hold_policies(_read(directory / yaml)) for yaml in yamls)
+    if directory.name == karmada.DIRECTORY or any(map(application_files.is_file_name, files)):
+        needed = any(karmada.may_hold_policies(_read(directory / yaml)) for yaml in yamls)
     else:
         needed = any(
             (
@@ -169,12 +186,12 @@ def _names_to_lint(directory: Path, files: list[str]) -> list[str]:
                 and application_files.is_canary(_read(directory / file))
             )
             or (
-                policies.is_policy_file_name(file)
-                and policies.has_propagation_policy(_read(directory / file))
+                karmada.is_policy_file_name(file)
+                and karmada.has_propagation_policy(_read(directory / file))
             )
             for file in files
         )
-    below = directory / policies.DIRECTORY
+    below = directory / karmada.DIRECTORY
     if not needed and any(map(application_files.is_file_name, files)) and below.is_dir():
         needed = any(_has_policy(neighbour) for neighbour in below.iterdir())
     teams = [yaml for yaml in yamls if lint.has_definitions(_glance(directory / yaml))]
@@ -191,16 +208,16 @@ def _glance(file: Path) -> str:
 
 def _has_policy(file: Path) -> bool:
     is_yaml = file.is_file() and application_files.is_yaml_name(file.name)
-    return is_yaml and policies.may_hold_policies(_read(file))
+    return is_yaml and karmada.may_hold_policies(_read(file))
 
 
 def _with_neighbours(path: Path) -> list[Path]:
     """Return a file that is named, with the other files of its directory where they count."""
     text = _read(path)
     is_named = application_files.is_file_name(path.name)
-    if not (is_named or application_files.is_canary(text) or policies.has_propagation_policy(text)):
+    if not (is_named or application_files.is_canary(text) or karmada.has_propagation_policy(text)):
         return [path]
-    below = path.parent / policies.DIRECTORY
+    below = path.parent / karmada.DIRECTORY
     siblings = [*path.parent.iterdir(), *(below.iterdir() if below.is_dir() else ())]
     others = [
         neighbour

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from volary.cli import console, renderings
 from volary.clusters.client import client_pool
-from volary.controller import inputs, local_runs
+from volary.controller import system_clock
 from volary.controller.planning import (
     cluster_questions,
     fleet_shares,
@@ -97,11 +97,14 @@ async def decide_replicas(
     application = opened.application
     if not replica_assignment.divides_replicas(application):
         return replica_assignment.ReplicaNumbers()
+    # With the database of earlier runs, which rendering and lint need for nothing else.
+    from volary.controller import local_runs
+
     names = [cluster.name for cluster in target_selection.clusters_of(application, members)]
     shared = await undivided(opened, names)
     over = replica_assignment.members_of(application, members, names, situations.PlacementState())
     request = await local_runs.with_memory(preparation.RunOptions(""), opened, members)
-    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+    async with client_pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
         return await replica_assignment.assign_replicas(
             cluster_questions.ClusterQuestions(clusters),
             application,
@@ -127,7 +130,7 @@ async def pinned_pipeline(
     going = target_selection.clusters_of(application, members)
     names = [cluster.name for cluster in going]
     manifests = await rendered(opened, names, members, assigned)
-    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+    async with client_pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
         counts = await replica_assignment.read_primary_pods(
             cluster_questions.ClusterQuestions(clusters), application, manifests
         )

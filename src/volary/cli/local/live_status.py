@@ -4,7 +4,7 @@ import msgspec
 
 from volary.cli.local import inputs as local_inputs
 from volary.clusters.client import client_pool
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.controller.api import status_service
 from volary.controller.fleet import surveys
 from volary.controller.planning import preparation
@@ -19,7 +19,7 @@ async def read(request: preparation.RunOptions) -> json.JsonObject:
         errors.UserError: The application or the fleet cannot be read.
     """
     opened, members = await local_inputs.open_inputs(request)
-    clock = inputs.SystemClock()
+    clock = system_clock.SystemClock()
     async with client_pool.open_pool(members, clock=clock) as clusters:
         surveyor = surveys.Surveyor(clusters, clock)
         seen = await surveyor.look(status_service.subject(opened.application, members))

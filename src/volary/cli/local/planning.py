@@ -6,7 +6,7 @@ import msgspec
 
 from volary.cli import console, exit_codes, forms, renderings
 from volary.clusters.client import client_pool
-from volary.controller import inputs, local_runs
+from volary.controller import local_runs, system_clock
 from volary.controller.api import conversions
 from volary.controller.planning import opened_applications, preparation
 from volary.controller.preview import markdown_format, previews, text_format
@@ -20,7 +20,7 @@ async def run(request: preparation.RunOptions, form: forms.PlanForm) -> int:
     )
     members = opened_applications.load_fleet(request.fleet, request.contexts)
     console.show_problems(console.messages(), members.warnings)
-    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+    async with client_pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
         remembered = await local_runs.with_memory(request, opened, members)
         told = console.tell
         secrets = manifest_redaction.Masker()

@@ -13,7 +13,7 @@ from rich import live, text
 
 from volary.cli import console, durations, exit_codes, forms
 from volary.cli.remote import client, output
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.model import errors, json, phrases
 
 _Row = tuple[str, ...]
@@ -36,7 +36,7 @@ async def show(
     if watch:
         return await _watch(server, name, cluster, form)
     tree = await server.get("applications", name, "tree", cluster=cluster)
-    shown = lines(tree, inputs.SystemClock().now())
+    shown = lines(tree, system_clock.SystemClock().now())
     return output.answer(tree, form, lambda: console.write_lines(shown))
 
 
@@ -45,7 +45,7 @@ async def _watch(server: client.Client, name: str, cluster: str, form: forms.For
         raise errors.user_error("--watch writes no YAML", hint="leave --output out, or use json")
     path = ("applications", name, "tree", "stream")
     known: dict[str, json.JsonObject] = {}
-    results, clock = console.results(), inputs.SystemClock()
+    results, clock = console.results(), system_clock.SystemClock()
     is_terminal = results.is_terminal and form is not forms.Form.JSON
     screen = live.Live(console=results, auto_refresh=False, screen=False)
     with screen if is_terminal else _Nothing():

@@ -10,7 +10,7 @@ from rich import markup
 
 from volary.cli import console, durations, exit_codes, forms
 from volary.cli.run import reasons
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.model import json, phrases, projects, safe_text
 from volary.model.fleet import taints
 from volary.model.objects import manifest
@@ -92,7 +92,7 @@ def show_list(noun: forms.Noun, items: Sequence[json.JsonObject], form: forms.Fo
         items = [
             {**item, "status": _status(item), "reason": _status_reason(item)} for item in items
         ]
-    now = inputs.SystemClock().now()
+    now = system_clock.SystemClock().now()
     rows += [[_cell(key, item.get(key), form, now) for _, key, _ in columns] for item in items]
     console.write_lines(console.aligned(rows))
     if noun != "clusters":
@@ -199,7 +199,7 @@ def _moment(stamp: str | None) -> str:
     """Return a moment with its age: ``2026-11-21T16:37:11Z (4m12s ago)``."""
     if not stamp:
         return ""
-    return f"{stamp[:19]}Z ({durations.age(stamp, inputs.SystemClock().now())} ago)"
+    return f"{stamp[:19]}Z ({durations.age(stamp, system_clock.SystemClock().now())} ago)"
 
 
 def taint(mark: json.JsonObject) -> str:

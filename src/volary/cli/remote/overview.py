@@ -11,7 +11,7 @@ from rich import live, text
 from volary.cli import console, durations, exit_codes, forms
 from volary.cli.remote import client, output
 from volary.concurrency import background_tasks
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.model import errors, json, safe_text
 
 #: Kind of attention → its sign and colour; the sign and the word carry the meaning.
@@ -71,7 +71,7 @@ async def _read(server: client.Client, most: int) -> json.JsonObject:
 
 
 def _now() -> datetime:
-    return inputs.SystemClock().now()
+    return system_clock.SystemClock().now()
 
 
 async def _watch(server: client.Client, form: forms.Form, most: int) -> int:

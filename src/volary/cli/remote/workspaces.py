@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from volary.cli import console, durations, exit_codes, forms
 from volary.cli.remote import client, output
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.model import errors, json
 
 _PATH = "workspaces"
@@ -68,7 +68,7 @@ def _lines(workspace: json.JsonObject) -> Iterator[str]:
     reason = f": {workspace['reason']}" if workspace["reason"] else ""
     yield f"{workspace['name']} of project {workspace['project']}: {workspace['status']}{reason}"
     yield f"namespaces: {', '.join(workspace['namespaces'])}"
-    now = inputs.SystemClock().now()
+    now = system_clock.SystemClock().now()
     for cluster in workspace["clusters"]:
         since = f" for {durations.age(cluster['since'], now)}" if cluster["since"] else ""
         reason = f": {cluster['reason']}" if cluster["reason"] else ""

@@ -13,7 +13,7 @@ from rich import console as rich_console
 from volary.cli import console, exit_codes, renderings
 from volary.cli.run import approvals, matrix, plan_text, preflight_report, summary, views
 from volary.clusters.client import client_pool
-from volary.controller import inputs, local_runs
+from volary.controller import inputs, local_runs, system_clock
 from volary.controller.applications import run_session
 from volary.controller.persistence import redaction
 from volary.controller.planning import opened_applications, preflight, preparation
@@ -81,7 +81,7 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
     )
     members = opened_applications.load_fleet(request.fleet, request.contexts)
     console.show_problems(messages, members.warnings)
-    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+    async with client_pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
         if mode.dry_run:
             remembered = await local_runs.with_memory(request, opened, members)
             renderer = renderings.open_renderer(opened)
@@ -92,7 +92,7 @@ async def _run(request: preparation.RunOptions, mode: OutputMode) -> int:
         console.show_problems(messages, warnings)
         options = contexts.Options(allow_mass_deletion=request.allow_mass_deletion)
         async with (
-            local_runs.open_store(address, inputs.SystemClock()) as store,
+            local_runs.open_store(address, system_clock.SystemClock()) as store,
             open_dependencies(clusters, options, opened) as dependencies,
         ):
             command = _Command(request, mode, messages, store, dependencies, clusters)
@@ -309,7 +309,7 @@ async def open_dependencies(
     opened: opened_applications.OpenedApplication | None = None,
 ) -> AsyncIterator[ready_runs.Dependencies]:
     """Open what a run works with besides its clusters; the user's keys for an application."""
-    clock, secrets = inputs.SystemClock(), redaction.SecretValues()
+    clock, secrets = system_clock.SystemClock(), redaction.SecretValues()
     providers = clusters.fleet.providers
     renderer = renderings.open_renderer(opened, secrets) if opened else renderers.Renderer()
     async with inputs.open_meter(providers, clock=clock, learn=secrets.learn) as meter:

@@ -6,7 +6,7 @@ import msgspec
 from rich import console as rich_console
 from rich import markup
 
-from volary.controller.api import conversions
+from volary.controller.api import assigned_replicas
 from volary.controller.planning import preparation
 from volary.controller.preview import text_format
 from volary.engine.runs import policies
@@ -80,7 +80,7 @@ def to_json(prepared: preparation.PreparedRun) -> json.JsonObject:
             }
             for wave in prepared.waves.rules
         ],
-        "replicas": msgspec.to_builtins(conversions.of_assignment(prepared.numbers.now)),
+        "replicas": msgspec.to_builtins(assigned_replicas.of_assignment(prepared.numbers.now)),
         "images": [version.image for version in decided.versions],
         "stages": [
             {"name": stage.name, "targets": list(stage.targets or decided.targets)}

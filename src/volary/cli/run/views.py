@@ -9,7 +9,7 @@ from rich import live, markup
 
 from volary.cli import console
 from volary.cli.run import cells, grid, matrix, reasons, screen
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.engine.observers import feed
 from volary.model import clocks, statuses
 
@@ -222,5 +222,5 @@ def choose(messages: rich_console.Console, *, as_json: bool = False) -> View:
     if as_json:
         return JsonLines()
     if messages.is_terminal and not messages.is_dumb_terminal:
-        return Live(messages, inputs.SystemClock())
+        return Live(messages, system_clock.SystemClock())
     return Lines(messages)

@@ -328,12 +328,13 @@ class SetApply:
             raise self._error([errors.Problem(str(error))], [error]) from error
 
     async def _try(self, step: steps.Step, tools: steps.Tools) -> steps.Step:
-        steps.refuse_claimed(step, tools)
-        recalled = self._trials.recall(step, tools) if self._recalls else None
+        digest = trials.digest_of(step, tools)
+        recalled = self._trials.recall(step, digest) if self._recalls else None
         if recalled is not None:
+            steps.refuse_claimed(step, tools)
             return recalled
         tried = await dry_runs.attempt(step, tools)
-        self._trials.remember(step, tried, tools)
+        self._trials.remember(step, tried, digest)
         return tried
 
     async def _write(self, every: Sequence[steps.Step]) -> None:

@@ -50,23 +50,23 @@ class Trials:
 
     _shown: OrderedDict[bytes, _Shown] = field(default_factory=OrderedDict)
 
-    def recall(self, step: steps.Step, tools: steps.Tools) -> steps.Step | None:
-        """Return a step as a dry run would; None: it has to be tried."""
-        shown = self._shown.get(_digest(step, tools))
+    def recall(self, step: steps.Step, digest: bytes) -> steps.Step | None:
+        """Return a step, of that `digest_of`, as a dry run would; None: it has to be tried."""
+        shown = self._shown.get(digest)
         if shown is None or shown.until < asyncio.get_running_loop().time():
             return None
         tried = {"metadata": {"uid": shown.uid}}
         return replace(step, **shown.changes, tried=tried)
 
-    def remember(self, before: steps.Step, after: steps.Step, tools: steps.Tools) -> None:
-        """Keep what a dry run has shown of a step."""
+    def remember(self, before: steps.Step, after: steps.Step, digest: bytes) -> None:
+        """Keep what a dry run has shown of a step, whose `digest_of` before it is given."""
         if after.tried is None or (before.live is None and after.live is not None):
             return  # What it was tried on is not what was known of it.
         lifetime = _LIFETIME_OF_ABSENCE if before.live is None else _LIFETIME
         until = asyncio.get_running_loop().time() + lifetime.total_seconds()
         uid = objects.text(after.tried, "metadata", "uid")
         changes = {name: getattr(after, name) for name in _SMALL}
-        self._shown[_digest(before, tools)] = _Shown(changes, uid, until)
+        self._shown[digest] = _Shown(changes, uid, until)
         while len(self._shown) > _MOST:
             self._shown.popitem(last=False)
 
@@ -95,10 +95,12 @@ def of(client: clients.Client) -> Trials:
     return _OF_CLIENTS.setdefault(client, Trials())
 
 
-def _digest(step: steps.Step, tools: steps.Tools) -> bytes:
-    live = step.live or {}
-    version = [objects.text(live, "metadata", key) for key in ("uid", "resourceVersion")]
-    ignored = steps.ignored(step, live, tools) if live else ""
+def digest_of(step: steps.Step, tools: steps.Tools) -> bytes:
+    """Return what steps have in common that are answered alike."""
+    version, ignored = [""], ""
+    if (live := step.live) is not None:
+        version = [objects.text(live, "metadata", key) for key in ("uid", "resourceVersion")]
+        ignored = steps.ignored(step, live, tools)
     settings = [tools.manager, ignored, step.force, step.method.name, tools.conflicts]
     sent = [step.mapped.resource.api_version, step.mapped.item.body, version, settings]
     return hashlib.sha256(msgspec.json.encode(sent)).digest()

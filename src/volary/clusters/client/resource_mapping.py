@@ -5,7 +5,7 @@ cluster-scoped, and a version that is not served is an error before anything is 
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from volary.clusters.api import discovery
 from volary.clusters.client import clients
@@ -25,11 +25,12 @@ class MappedManifest:
 
     item: manifest.Manifest
     resource: discovery.Resource
+    #: The object's identity, which is asked for again and again.
+    key: manifest.ResourceKey = field(init=False, repr=False, compare=False)
 
-    @property
-    def key(self) -> manifest.ResourceKey:
-        """The object's identity."""
-        return self.item.key
+    def __post_init__(self) -> None:
+        """Read the key."""
+        object.__setattr__(self, "key", self.item.key)
 
     @property
     def is_namespace(self) -> bool:

@@ -18,10 +18,8 @@ from volary.config.application import (
 )
 from volary.config.decoding import readings, values
 from volary.config.dialects import drafts
-from volary.config.dialects.flagger import source as flagger_source
-from volary.config.dialects.flagger import translation
-from volary.config.dialects.karmada import policies as karmada_policies
-from volary.config.dialects.karmada import translation as karmada
+from volary.config.dialects.flagger import recognition as flagger
+from volary.config.dialects.karmada import recognition as karmada
 from volary.config.placement import spread_and_failover, wave_rules
 from volary.config.stages import analysis_templates, pipelines, stage_sections
 from volary.config.text import yaml
@@ -119,7 +117,7 @@ def parse(
             repository, and in its own for a Canary, or where Karmada's policies are.
     """
     try:
-        documents = karmada_policies.expand_lists(yaml.load_all(text, file))
+        documents = karmada.expand_lists(yaml.load_all(text, file))
     except errors.UserError as error:
         return Loaded(None, error.problems)
     beside = {
@@ -128,9 +126,9 @@ def parse(
         if not analysis_templates.is_template_path(path)
     }
     here = posixpath.dirname(file)
-    if any(flagger_source.is_flaggers(document) for document in documents):
+    if any(flagger.is_flaggers(document) for document in documents):
         loaded = _flagger(documents, beside, directory)
-    elif any(karmada_policies.is_policy(document) for document in documents):
+    elif any(karmada.is_policy(document) for document in documents):
         return _karmada(documents, beside, here, default_name)
     elif len(documents) != 1:
         count = f"has {len(documents)} documents" if documents else "is empty"
@@ -146,9 +144,11 @@ def parse(
 
 def _karmada(documents: _Documents, beside: _Texts, directory: str, name: str) -> Loaded:
     """Read an application that Karmada's policies alone describe."""
-    if broken := karmada_policies.unreadable(beside):
+    if broken := karmada.unreadable(beside):
         return Loaded(None, broken)
-    translated = karmada.translate((*documents, *readable(beside)), directory, name)
+    from volary.config.dialects.karmada import translation  # few applications have policies
+
+    translated = translation.translate((*documents, *readable(beside)), directory, name)
     return _translated(translated, applications.Dialect.KARMADA, name, None)
 
 
@@ -158,13 +158,15 @@ def _with_policies(loaded: Loaded, documents: _Documents, beside: _Texts, direct
     Where both say where to go, or how replicas are spread, the application file counts; its
     overrides come after those of the policies, and so have the last word.
     """
-    if broken := karmada_policies.unreadable(beside):
+    if broken := karmada.unreadable(beside):
         return replace(loaded, application=None, problems=(*loaded.problems, *broken))
     documents = (*documents, *readable(beside))
-    if loaded.document is None or not any(map(karmada_policies.is_policy, documents)):
+    if loaded.document is None or not any(map(karmada.is_policy, documents)):
         return loaded
-    own = karmada.own_sections(loaded.document)
-    translated = karmada.translate(documents, directory, "policies", own)
+    from volary.config.dialects.karmada import translation  # few applications have policies
+
+    own = translation.own_sections(loaded.document)
+    translated = translation.translate(documents, directory, "policies", own)
     read = _parse(readings.Reading(translated.draft.document()), "", None)
     problems = _sorted((*loaded.problems, *translated.problems, *read.problems))
     application, added = loaded.application, read.application
@@ -181,7 +183,7 @@ def _with_policies(loaded: Loaded, documents: _Documents, beside: _Texts, direct
         application, targets=targets, differences=overrides.Differences(rules, spread)
     )
     application = spread_and_failover.with_policies(application, added)
-    document = karmada.merged(loaded.document, translated.draft.document(), own)
+    document = translation.merged(loaded.document, translated.draft.document(), own)
     return replace(loaded, application=application, problems=problems, document=document)
 
 
@@ -189,6 +191,8 @@ def _flagger(
     documents: Sequence[yaml.Document], neighbours: Mapping[str, str], directory: str | None
 ) -> Loaded:
     """Read a Canary by way of the file of our own that says the same."""
+    from volary.config.dialects.flagger import translation  # few applications are a Canary
+
     translated = translation.translate(documents, readable(neighbours))
     if translated.has_errors:
         return Loaded(None, _sorted(translated.problems), documents[0])
@@ -218,7 +222,7 @@ def readable(neighbours: Mapping[str, str]) -> list[yaml.Document]:
             documents += yaml.load_all(text, file)
         except errors.UserError:
             continue
-    return karmada_policies.expand_lists(documents)
+    return karmada.expand_lists(documents)
 
 
 def _sorted(problems: Iterable[errors.Problem]) -> tuple[errors.Problem, ...]:

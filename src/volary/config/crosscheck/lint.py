@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from volary.config.application import application_files
 from volary.config.crosscheck import fleet_checks
-from volary.config.dialects.karmada import policies
+from volary.config.dialects.karmada import recognition as karmada
 from volary.config.fleet import fleet_files
 from volary.config.projects import definitions, project_files
 from volary.config.server import settings_files
@@ -92,9 +92,9 @@ def _application_files(files: Mapping[str, str]) -> list[str]:
     named = {path for path in files if application_files.is_file_name(path)}
     paths = {*named, *_by_content(files, named, application_files.is_canary)}
     first: dict[str, str] = {}
-    for path in sorted(_by_content(files, paths, policies.has_propagation_policy)):
+    for path in sorted(_by_content(files, paths, karmada.has_propagation_policy)):
         above, last = posixpath.split(posixpath.dirname(path))
-        belongs = last == policies.DIRECTORY and above in map(posixpath.dirname, paths)
+        belongs = last == karmada.DIRECTORY and above in map(posixpath.dirname, paths)
         if not belongs:
             first.setdefault(posixpath.dirname(path), path)
     return sorted({*paths, *first.values()})
@@ -173,7 +173,7 @@ def _load(
         or (
             neighbour != path
             and not application_files.is_file_name(neighbour)
-            and posixpath.dirname(neighbour) in (own, posixpath.join(own, policies.DIRECTORY))
+            and posixpath.dirname(neighbour) in (own, posixpath.join(own, karmada.DIRECTORY))
             and application_files.is_yaml_name(neighbour)
         )
     }

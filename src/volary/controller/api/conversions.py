@@ -4,7 +4,12 @@ from dataclasses import replace
 
 import msgspec
 
-from volary.controller.api import cluster_service, plan_representations, representations
+from volary.controller.api import (
+    assigned_replicas,
+    cluster_service,
+    plan_representations,
+    representations,
+)
 from volary.controller.preview import previews, target_groups
 from volary.controller.runs import moves
 from volary.controller.status import (
@@ -21,7 +26,6 @@ from volary.engine.state_machine import deadlines, failures, requests, sightings
 from volary.manifests.diff import value_diff
 from volary.model import json
 from volary.model.runs import run_records
-from volary.placement.replicas import assignment, divisible_workloads
 from volary.store import records
 
 
@@ -140,7 +144,7 @@ def of_run(
         if_failed="" if run.is_final else explanations.if_failed(run),
         move=moves.waiting_reason(application_status, run.id) if application_status else "",
         seen=representations.build(representations.Sighting, sightings.of_run(run)),
-        replicas=of_assignment(origin.assigned),
+        replicas=assigned_replicas.of_assignment(origin.assigned),
         waves=tuple(of_wave(run, rule) for rule in run.waves),
     )
 
@@ -201,7 +205,7 @@ def of_plan(shown: previews.Preview) -> plan_representations.Plan:
             for stage in shown.stages
         ),
         clusters=tuple(map(_planned_cluster, shown.targets)),
-        replicas=of_assignment(shown.replicas),
+        replicas=assigned_replicas.of_assignment(shown.replicas),
         groups=_planned_groups(shown),
         variations=tuple(map(_planned_variation, shown.variations)),
     )
@@ -244,29 +248,6 @@ def _planned_group(
         omitted=group.omitted,
         problems=(*first.problems, *([reason] if reason else [])),
     )
-
-
-def of_assignment(made: assignment.Assignment) -> tuple[representations.WorkloadReplicas, ...]:
-    """Return who gets how many replicas of each workload."""
-    return tuple(_divided(workload, made) for workload in made.workloads)
-
-
-def _divided(
-    divided: assignment.WorkloadAssignment, made: assignment.Assignment
-) -> representations.WorkloadReplicas:
-    def one(name: str, share: divisible_workloads.Share) -> representations.ClusterReplicas:
-        read_at = made.read_at.get(name) if name in divided.room else None
-        return representations.ClusterReplicas(
-            name,
-            share.replicas,
-            share.completions,
-            share.least,
-            divided.room[name] if read_at else None,
-            read_at,
-        )
-
-    clusters = tuple(one(name, share) for name, share in divided.shares.items())
-    return representations.WorkloadReplicas(str(divided.key), divided.reason, clusters)
 
 
 def _planned_cluster(preview: previews.TargetPreview) -> plan_representations.PlannedCluster:

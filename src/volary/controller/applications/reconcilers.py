@@ -618,7 +618,8 @@ class ApplicationReconciler:
                 await self._state_writer.keep(replace(self.status, not_permitted=None))
             ready, version = await self._state_writer.begin(ready)
             waited = leader.dependencies.clock.now() - run_request.at
-            leader.measures.begun(run_request.kind.value, waited)
+            if leader.measures is not None:
+                leader.measures.begun(run_request.kind.value, waited)
             self._interrupted.unread = ""
             self._session = self._open_session(ready, version)
             return self._session

@@ -42,7 +42,7 @@ class RunSession:
     analyses: batch_writers.AnalysisWriter
     audit: batch_writers.AuditWriter
     performer: ready_runs.Performer
-    measures: run_metrics.RunMetrics
+    measures: run_metrics.RunMetrics | None
 
     async def carry_out(self) -> state.Run:
         """Carry the run out to its end and return it, with all that was said written down."""
@@ -50,7 +50,8 @@ class RunSession:
         with log_fields.bound(application=run.application, run=run.id):
             ended = await self._carry_out()
         kind = self.origin.kind.value
-        self.measures.ended(kind, ended)
+        if self.measures is not None:
+            self.measures.ended(kind, ended)
         for finished in run_spans.of_run(kind, ended):
             spans.tell(finished)
         return ended

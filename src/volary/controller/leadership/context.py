@@ -127,8 +127,8 @@ class LeaderContext:
     )
     #: Who waits because its project has as many runs under way as it may.
     turns: project_runs.ProjectRuns = field(default_factory=project_runs.ProjectRuns)
-    #: Counts runs; it outlives the leader.
-    measures: run_metrics.RunMetrics = field(default_factory=run_metrics.RunMetrics)
+    #: Counts runs; it outlives the leader. None: nobody asks this process for numbers.
+    measures: run_metrics.RunMetrics | None = None
     differences: ChangedPathsCache = field(default_factory=ChangedPathsCache)
     #: Applications that are read again and again.
     opened: ApplicationCache = field(default_factory=ApplicationCache)

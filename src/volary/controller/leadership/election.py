@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.controller.leadership import tenures
 from volary.model import errors
 from volary.model.runs import run_records
@@ -70,7 +70,7 @@ async def lead(
     again. When `drive` itself is cancelled, work ends first and then the lease is given back.
     `tenure` says at each moment whether this process may act.
     """
-    chosen, mine = timing or LeaseTiming(), tenure or tenures.Tenure(inputs.elapsed)
+    chosen, mine = timing or LeaseTiming(), tenure or tenures.Tenure(system_clock.elapsed)
     while True:
         lease = await _win(store, owner, chosen, mine)
         _LOG.info("acquired leader lease, term %d", lease.number)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from volary.clusters.transport import write_permits
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.controller.persistence import journal, redaction
 from volary.controller.runs import ready_runs
 from volary.engine.execution import runners
@@ -101,7 +101,7 @@ async def _opened_temporal(
     )
     host = engine_hosts.EngineHost(
         await engine_hosts.connect(connection),
-        inputs.elapsed,
+        system_clock.elapsed,
         heartbeat_seconds=given.heartbeat.total_seconds(),
     )
     async with host.working():

@@ -7,8 +7,6 @@ each of a thousand would be a burden for whoever stores them.
 from datetime import timedelta
 from enum import StrEnum
 
-import prometheus_client as prometheus
-
 from volary.engine.runs import state
 from volary.model import statuses
 
@@ -54,6 +52,8 @@ class RunMetrics:
     """
 
     def __init__(self) -> None:
+        import prometheus_client as prometheus  # with a server of HTTP; a run by hand has none
+
         self.registry = prometheus.CollectorRegistry()
         self._waited = prometheus.Histogram(
             "volary_run_wait_seconds",

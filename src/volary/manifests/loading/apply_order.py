@@ -89,7 +89,10 @@ def sort(manifests: Sequence[manifest.Manifest]) -> list[manifest.Manifest]:
 
 def ranks(manifests: Sequence[manifest.Manifest]) -> list[list[manifest.Manifest]]:
     """Return groups in the order of applying; within a group all may be applied at once."""
-    return [list(group) for _, group in itertools.groupby(sort(manifests), key=rank)]
+    groups: dict[tuple[int, int], list[manifest.Manifest]] = {}
+    for item in manifests:
+        groups.setdefault(rank(item), []).append(item)
+    return [groups[place] for place in sorted(groups)]
 
 
 def rank(item: manifest.Manifest) -> tuple[int, int]:
@@ -100,6 +103,8 @@ def rank(item: manifest.Manifest) -> tuple[int, int]:
 def annotated(item: manifest.Manifest) -> int:
     """Return the value of the order annotation, 0 without one."""
     text = objects.text(item.metadata, "annotations", ORDER)
+    if not text:
+        return 0
     try:
         return int(text) if text.isascii() and "_" not in text and text.strip() == text else 0
     except ValueError:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from volary.manifests import redaction
 from volary.model import applications, errors
-from volary.sources.decryption import ciphertexts, keys, sops, sops_files, templates
+from volary.sources.decryption import keys, sops, sops_files, templates
 from volary.sources.trees import overlays, paths, trees
 
 #: Encrypted files of one rendering, and programs that decrypt them at a time.
@@ -183,6 +183,9 @@ def _decrypted(
             hint=_NO_PRIVATE_KEY,
             where=errors.Location(directory or ".", path=_SECRETS),
         )
+    # With cryptography, which few applications need.
+    from volary.sources.decryption import ciphertexts
+
     try:
         key = ciphertexts.read_private_key(text)
     except ciphertexts.CiphertextError as error:

@@ -6,7 +6,7 @@ import pytest
 
 from volary.cli import exit_codes
 from volary.cli.lint import linting
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.model import server_settings
 from volary.server.authentication import tokens
 
@@ -110,7 +110,7 @@ def test_an_approver_that_nobody_can_be_is_an_error(
     team: str,
     is_fine: bool,
 ) -> None:
-    kept, now = tokens.TokenFile(tmp_path / "data"), inputs.SystemClock().now()
+    kept, now = tokens.TokenFile(tmp_path / "data"), system_clock.SystemClock().now()
     for name, role in (("ana", "approver"), ("ben", "deployer"), ("gone", "admin")):
         kept.create(name, server_settings.Role(role), now=now, match_labels={})
     kept.revoke("gone", now=now)

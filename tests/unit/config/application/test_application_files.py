@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volary.config.application import application_files
-from volary.config.dialects.karmada import policies as karmada_policies
+from volary.config.dialects.karmada import recognition as karmada
 from volary.config.text import yaml
 from volary.model import applications, errors, routing_options
 from volary.model.pipeline import pipelines, variant
@@ -253,7 +253,7 @@ def test_examples_have_no_problem(folder: str) -> None:
         p
         for p in every
         if application_files.is_canary(p.read_text())
-        or karmada_policies.has_propagation_policy(p.read_text())
+        or karmada.has_propagation_policy(p.read_text())
     ]
 
     assert len(files) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from volary.config.application import application_files
 from volary.config.crosscheck import fleet_checks, lint
-from volary.config.dialects.karmada import policies, translation
+from volary.config.dialects.karmada import recognition, translation
 from volary.manifests.loading import serialization
 from volary.model import applications, errors
 from volary.model.fleet import fleets
@@ -32,7 +32,7 @@ def read(folder: Path) -> dict[str, str]:
 
 
 def loaded(files: dict[str, str]) -> application_files.Loaded:
-    placed = [name for name, text in files.items() if policies.has_propagation_policy(text)]
+    placed = [name for name, text in files.items() if recognition.has_propagation_policy(text)]
     main = "volary.yaml" if "volary.yaml" in files else placed[0]
     beside = {name: text for name, text in files.items() if name != main}
     return application_files.parse(files[main], file=main, default_name="web", neighbours=beside)
@@ -216,7 +216,7 @@ def test_policies_in_a_list_are_read_as_any_others() -> None:
     files = read(CASES / "suspended_clusters")
     inside = "".join(f"    {line}\n" for line in files["policy.yaml"].splitlines())
     listed = "apiVersion: v1\nkind: List\nitems:\n  -\n" + inside
-    assert policies.has_propagation_policy(listed)
+    assert recognition.has_propagation_policy(listed)
 
     found = loaded({**files, "policy.yaml": listed})
 

@@ -13,7 +13,7 @@ from kube_sandbox.apiserver import server
 from kube_sandbox.apiserver.access import kubeconfig, users
 from kube_sandbox.apiserver.storage import verbs
 from volary.clusters.client import client_pool
-from volary.controller import inputs
+from volary.controller import system_clock
 from volary.controller.planning import opened_applications, preflight, preparation
 from volary.model import errors
 from volary.model.fleet import fleets
@@ -41,7 +41,7 @@ async def look(
         str(given.directory), running=running, strategy=strategy, patience=patience
     )
     members = opened_applications.load_fleet(given.fleet)
-    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+    async with client_pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
         opened = await opened_applications.open_application(wish.path)
         prepared = await preparation.prepare(wish, clusters, opened, told=told)
         if only:
@@ -79,7 +79,7 @@ async def test_one_that_hangs_only_when_it_is_to_try_something_is_not_waited_for
     given: command_world.World,
 ) -> None:
     members = opened_applications.load_fleet(given.fleet)
-    async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+    async with client_pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
         opened = await opened_applications.open_application(str(given.directory))
         wish = preparation.RunOptions(str(given.directory))
         prepared = await preparation.prepare(wish, clusters, opened)
@@ -119,7 +119,7 @@ async def test_what_is_wrong_with_a_connection_is_said_of_its_cluster_once(
     (tmp_path / "broken").write_text("{no yaml")
     broken = replace(members.clusters[1], kubeconfig=(str(tmp_path / "broken"),))
     fleet = replace(members, clusters=(members.clusters[0], broken))
-    async with client_pool.open_pool(fleet, clock=inputs.SystemClock()) as clusters:
+    async with client_pool.open_pool(fleet, clock=system_clock.SystemClock()) as clusters:
         opened = await opened_applications.open_application(str(given.directory))
         wish = preparation.RunOptions(str(given.directory), running="none")
         prepared = await preparation.prepare(wish, clusters, opened)
@@ -203,7 +203,7 @@ async def lacking(
         wish = preparation.RunOptions(
             str(given.directory), running="none", strategy=run_plans.Strategy.PIPELINE
         )
-        async with client_pool.open_pool(members, clock=inputs.SystemClock()) as clusters:
+        async with client_pool.open_pool(members, clock=system_clock.SystemClock()) as clusters:
             opened = await opened_applications.open_application(wish.path)
             stages = tuple(
                 stage for stage in opened.application.pipeline if "BASELINE" not in stage.name

@@ -6,13 +6,12 @@ from typing import Any, TypeVar
 
 from volary.config.decoding import readings
 from volary.config.dialects import drafts
-from volary.config.dialects.flagger import schema
+from volary.config.dialects.flagger import recognition, schema
 from volary.config.text import yaml
 from volary.model import applications
 
 N = TypeVar("N", schema.AlertProvider, schema.MetricTemplate)
 
-_GROUP = "flagger.app/"
 #: The label that tells variants apart.
 VARIANT = "pipecd.dev/variant"
 #: On what stands for objects that Flagger made: its fields are taken over from it.
@@ -101,7 +100,7 @@ class Source:
             near = not namespace or not wanted or namespace == wanted
             if (
                 near
-                and is_flaggers(neighbour, kind)
+                and recognition.is_flaggers(neighbour, kind)
                 and drafts.text(metadata, "name") == reference.name
             ):
                 return neighbour
@@ -117,14 +116,6 @@ class Source:
         known = self.reading.problems
         known += [problem for problem in reading.problems if problem not in known]
         return neighbour
-
-
-def is_flaggers(document: yaml.Document, kind: str = "") -> bool:
-    """Say whether a document is an object of Flagger's, of `kind` if one is given."""
-    value = document.value
-    if not isinstance(value, dict) or not str(value.get("apiVersion")).startswith(_GROUP):
-        return False
-    return not kind or value.get("kind") == kind
 
 
 _STAGES: yaml.Path = ("spec", "pipeline", "stages")

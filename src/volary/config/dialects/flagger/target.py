@@ -3,7 +3,7 @@
 import re
 
 from volary.config.dialects import drafts
-from volary.config.dialects.flagger import source
+from volary.config.dialects.flagger import recognition, source
 from volary.config.text import yaml
 
 _WORKLOAD = ("spec", "workloads")
@@ -88,7 +88,7 @@ def _is_missing(read: source.Source, kind: str, name: str) -> bool:
     """Say whether plain manifests lack an object; what kustomize builds is not known here."""
     if any(map(_is_kustomization, read.neighbours)):
         return False
-    is_plain = any(not source.is_flaggers(neighbour) for neighbour in read.neighbours)
+    is_plain = any(not recognition.is_flaggers(neighbour) for neighbour in read.neighbours)
     return is_plain and read.find(kind, name) is None
 
 
@@ -129,7 +129,7 @@ def _namespace(read: source.Source) -> None:
     named = {
         drafts.text(neighbour.value.get("metadata"), "namespace")
         for neighbour in read.neighbours
-        if not source.is_flaggers(neighbour)
+        if not recognition.is_flaggers(neighbour)
     }
     workload = read.find(read.spec.target_ref.kind, read.spec.target_ref.name)
     own = drafts.text(workload.value.get("metadata"), "namespace") if workload else ""

@@ -7,7 +7,15 @@ from datetime import timedelta
 
 from volary.config.decoding import readings
 from volary.config.dialects import drafts
-from volary.config.dialects.flagger import alerts, analysis, routing, schema, source, target
+from volary.config.dialects.flagger import (
+    alerts,
+    analysis,
+    recognition,
+    routing,
+    schema,
+    source,
+    target,
+)
 from volary.config.text import yaml
 from volary.model import applications, json
 
@@ -24,7 +32,9 @@ def translate(
         neighbours: Of the other files in its directory: templates, providers, the workload.
     """
     canaries = [
-        document for document in (*documents, *neighbours) if source.is_flaggers(document, "Canary")
+        document
+        for document in (*documents, *neighbours)
+        if recognition.is_flaggers(document, "Canary")
     ]
     reading = readings.Reading((canaries or list(documents))[0], applications.Dialect.FLAGGER)
     made, settings = drafts.Draft(reading.where(())), dict[str, object]()

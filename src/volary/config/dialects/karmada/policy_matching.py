@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from volary.config.dialects import drafts
-from volary.config.dialects.karmada import affinities, policies, schema
+from volary.config.dialects.karmada import affinities, policies, recognition, schema
 from volary.config.text import yaml
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def manifests(documents: Iterable[yaml.Document], directory: str) -> list[yaml.D
 def _is_object(document: yaml.Document) -> bool:
     value = document.value
     version = drafts.text(value, "apiVersion")
-    ours = version.startswith(_OWN) or policies.is_policy(document)
+    ours = version.startswith(_OWN) or recognition.is_policy(document)
     return bool(version and drafts.text(value, "kind")) and not ours
 
 

@@ -11,6 +11,7 @@ from volary.config.dialects.karmada import (
     policies,
     policy_matching,
     propagation,
+    recognition,
     spread_and_failover,
 )
 from volary.config.text import yaml
@@ -48,7 +49,7 @@ def translate(
         own: What the application file beside them says.
     """
     own = own or OwnSections()
-    first = next(document for document in documents if policies.is_policy(document))
+    first = next(document for document in documents if recognition.is_policy(document))
     made = drafts.Draft(first.where(()))
     policy_set = policies.read(documents)
     made.put(("apiVersion",), applications.Dialect.VOLARY.value)

@@ -13,15 +13,18 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import errors
 from volary.store import unreadable
 from volary.store.sql.database import connection_queue, error_translation, loop_connection
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 #: Connections at once, besides the one for what is urgent.
 _READERS, _WRITERS = 4, 3
@@ -204,7 +207,7 @@ class Database:
 
 def upsert(
     connection: sa_async.AsyncConnection, table: sa.Table, *, update: Sequence[str] | None = None
-) -> sqlite.Insert | postgresql.Insert:
+) -> "sqlite.Insert | postgresql.Insert":
     """Return an insert that changes the columns `update` of a row that is there already.
 
     None: all but its key. With nothing to update, a row that is there already stays as it is.
@@ -215,9 +218,9 @@ def upsert(
 @functools.cache
 def _upsert(
     table: sa.Table, dialect: str, update: tuple[str, ...] | None
-) -> sqlite.Insert | postgresql.Insert:
+) -> "sqlite.Insert | postgresql.Insert":
     """Make a statement once: that takes longer than sending it."""
-    statement = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    statement = _insert(table, dialect)
     keys = [column.name for column in table.primary_key.columns]
     if update is None:
         update = tuple(column.name for column in table.columns if not column.primary_key)
@@ -230,11 +233,18 @@ def _upsert(
 
 def insert_once(
     connection: sa_async.AsyncConnection, table: sa.Table, *, key: str
-) -> sqlite.Insert | postgresql.Insert:
+) -> "sqlite.Insert | postgresql.Insert":
     """Return an insert that leaves alone a row that has the same value in a unique column."""
-    is_sqlite = connection.dialect.name == "sqlite"
-    statement = sqlite.insert(table) if is_sqlite else postgresql.insert(table)
+    statement = _insert(table, connection.dialect.name)
     return statement.on_conflict_do_nothing(index_elements=[key])
+
+
+def _insert(table: sa.Table, dialect: str) -> "sqlite.Insert | postgresql.Insert":
+    if dialect == "sqlite":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # a run from the command line has SQLite alone
+
+    return postgresql.insert(table)
 
 
 def _sqlite(url: sa.URL, busy: timedelta, *, size: int) -> sa_async.AsyncEngine:
