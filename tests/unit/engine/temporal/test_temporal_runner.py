@@ -1,4 +1,4 @@
-"""Runs on a real Temporal server, whose clusters are in memory."""
+"""Runs on a real Temporal server: what `test_both_engines` does not ask of both engines."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events
 from volary.engine.temporal import leases
 from volary.model import statuses
-from volary.model.statuses import RunStatus, TaskStatus
+from volary.model.statuses import RunStatus
 
 Make = Callable[..., state.Run]
 Server = temporal_server.Server
@@ -103,78 +103,6 @@ async def test_both_engines_bring_a_run_to_the_same_end(
     assert distributed.succeeded == local.succeeded
 
 
-async def test_a_request_is_answered_and_acts_once(temporal: Server, planned_run: Make) -> None:
-    group = run_builder.Group(("us",), "all", approval=policies.ApprovalRule(2))
-    stages = (planned_run().stages[0].stage,)
-    run, listener = planned_run(groups=(group,), stages=stages), engine_clusters.Listener()
-    approval = events.Approve(Clock().now(), "ann", id="request-1")
-
-    async with (
-        temporal_world.opened(temporal.address) as world,
-        asyncio.TaskGroup() as tasks,
-    ):
-        runner = world.runner(run, Clusters(), listener)
-        carried = tasks.create_task(runner.carry_out())
-        await listener.until(feed.StageWaiting)
-        answers = [await runner.request(approval), await runner.request(approval)]
-        again = await runner.request(replace(approval, id="request-2"))
-        assert await runner.request(replace(approval, by="bob", id="")) == ""
-        await listener.until(feed.RunFinished)
-        late = await runner.request(events.PauseAsked(Clock().now(), "ann"))
-
-    assert answers == ["", ""]
-    assert "ann" in again
-    assert late == "a run that is succeeded cannot be paused"
-    assert carried.result().status is RunStatus.SUCCEEDED
-    approvals = [each for step in world.keeper.steps for each in step.approvals]
-    assert [each.by for each in approvals] == ["ann", "bob"]
-    answered = [each.request for step in world.keeper.steps for each in step.answers]
-    assert answered == ["request-1"]
-
-
-async def test_a_polite_cancel_lets_a_task_finish_its_write(
-    temporal: Server, planned_run: Make
-) -> None:
-    run, clusters = planned_run(), Clusters(us=engine_clusters.patient)
-
-    async with (
-        temporal_world.opened(temporal.address, heartbeat_seconds=5) as world,
-        asyncio.TaskGroup() as tasks,
-    ):
-        runner = world.runner(run, clusters)
-        carried = tasks.create_task(runner.carry_out())
-        await clusters.until_started("us")
-        runner.interrupt("ann")
-
-    ended = carried.result()
-    task = ended.stages[0].task("us")
-    assert ended.status is RunStatus.CANCELLED
-    assert task is not None
-    assert (task.status, task.attempt) == (TaskStatus.CANCELLED, 1)
-    assert "stopped waiting" in task.reason
-
-
-async def test_a_cancel_at_once_breaks_a_task_off(temporal: Server, planned_run: Make) -> None:
-    run, clusters = planned_run(), Clusters(us=engine_clusters.deaf)
-
-    async with (
-        temporal_world.opened(temporal.address, heartbeat_seconds=5) as world,
-        asyncio.TaskGroup() as tasks,
-    ):
-        runner = world.runner(run, clusters)
-        carried = tasks.create_task(runner.carry_out())
-        await clusters.until_started("us")
-        runner.interrupt("ann")
-        runner.interrupt("ann")
-
-    ended = carried.result()
-    task = ended.stages[0].task("us")
-    assert ended.status is RunStatus.CANCELLED
-    assert task is not None
-    assert "broken off" in task.reason
-    assert "us" in ended.touched
-
-
 async def test_a_task_that_no_worker_takes_is_stopped_before_it_began(
     temporal: Server, planned_run: Make
 ) -> None:
@@ -192,27 +120,6 @@ async def test_a_task_that_no_worker_takes_is_stopped_before_it_began(
     ended = carried.result()
     assert ended.status is RunStatus.CANCELLED
     assert ended.touched == ()
-
-
-async def test_the_run_goes_on_in_another_process_and_what_was_begun_stays_touched(
-    temporal: Server, planned_run: Make
-) -> None:
-    run, at = planned_run(("us",)), temporal_world.queues()
-    first, second = Clusters(us=engine_clusters.deaf), Clusters(us=engine_clusters.refused)
-
-    async with (
-        temporal_world.opened(temporal.address, at=at) as world,
-        asyncio.TaskGroup() as tasks,
-    ):
-        carried = tasks.create_task(world.runner(run, first).carry_out())
-        await first.until_started("us")
-        carried.cancel()
-    async with temporal_world.opened(temporal.address, at=at, keeper=world.keeper) as other:
-        ended = await other.runner(run, second).carry_out()
-
-    assert second.started[0] == first.started[0]
-    assert [each for each in second.started if each[0] == state.ROLLBACK_ID]
-    assert ended.status is RunStatus.ROLLED_BACK
 
 
 class Writer:
