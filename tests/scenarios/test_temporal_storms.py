@@ -4,6 +4,7 @@ More seeds: ``VOLARY_SEEDS=1-200 pytest tests/scenarios/test_temporal_storms.py`
 """
 
 import asyncio
+import gc
 import os
 import random
 
@@ -36,6 +37,7 @@ async def test_a_run_comes_to_its_end_in_any_weather(seed: int) -> None:
                     ended = await storm.play(troubles=6)
             except TimeoutError:
                 raise AssertionError(f"it never ended, after {storm.log}") from None
+    gc.collect()
 
     assert ended.status is RunStatus.SUCCEEDED, storm.log
     assert not storm.witness.broken, storm.log

@@ -1,6 +1,7 @@
 """A run that one version of the workflow began goes on under another one."""
 
 import asyncio
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -58,6 +59,7 @@ async def test_a_version_that_cannot_replay_the_history_goes_on_from_what_was_ke
         with pytest.raises(runners.Interrupted, match=r"(?i)nondeterminism"):
             await world.runner(run, clusters).carry_out()
         ended = await world.runner(run, clusters).carry_out()
+    gc.collect()
 
     assert ended.status is RunStatus.SUCCEEDED
     assert [each[:2] for each in clusters.started] == [
