@@ -6,4 +6,5 @@ pytest_plugins = (
     "cluster_fixtures",
     "loop_watch",
     "file_order",
+    "engine_fixtures",
 )

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 import command_world
+import engine_fixtures
 import git_feed
 import process_time
 from volary.clusters.transport import circuit_breaker, transports
@@ -191,8 +192,9 @@ def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> composition.
 
 
 def settings_of(store: str, fleet_file: Path, **more: Any) -> server_settings.Settings:
+    given: dict[str, Any] = {"engine": engine_fixtures.settings(), **more}
     return server_settings.Settings(
-        fleet=str(fleet_file), data_directory=str(fleet_file.parent), store=store, **more
+        fleet=str(fleet_file), data_directory=str(fleet_file.parent), store=store, **given
     )
 
 

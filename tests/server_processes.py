@@ -20,6 +20,7 @@ import aiohttp
 from aiohttp import web
 
 import command_world
+import engine_fixtures
 import process_time
 from kube_sandbox.apiserver import server
 from kube_sandbox.apiserver.access import request_info
@@ -225,7 +226,7 @@ def write_settings(
         "repositories": [{"name": "shop", "url": str(world.directory), "interval": "1s"}],
     }
     file = base / f"{address}.yaml"
-    file.write_text(json.dumps({**written, **settings}))
+    file.write_text(json.dumps({**written, **engine_fixtures.document(), **settings}))
     return file
 
 

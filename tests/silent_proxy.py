@@ -32,14 +32,20 @@ class SilentProxy:
         assert task is not None
         self._connections.add(task)
         try:
-            there, back = await self._connect()
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._pass(reader, back))
-                group.create_task(self._pass(there, writer))
+            # Also of a connection that is broken off before the server has answered.
+            with contextlib.closing(writer):
+                await self._serve(reader, writer)
         except* (OSError, asyncio.CancelledError):
             pass
         finally:
             self._connections.discard(task)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await self._connect()
+        with contextlib.closing(back):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._pass(reader, back))
+                group.create_task(self._pass(there, writer))
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if isinstance(self.server, int):

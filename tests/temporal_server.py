@@ -67,6 +67,19 @@ class Server:
             time.sleep(0.1)
         raise AssertionError((self._directory / "log").read_text())
 
+    def add_namespace(self, name: str) -> None:
+        """Make a namespace; what is in another one is not seen from it."""
+        subprocess.run(
+            [
+                *(self._program, "operator", "namespace", "create", "--address", self.address),
+                *("--namespace", name),
+            ],
+            capture_output=True,
+            check=True,
+            timeout=process_time.HANG,
+            env={"HOME": str(self._directory)},
+        )
+
     def kill(self) -> None:
         """End it as if the machine had died."""
         if self._process is not None:

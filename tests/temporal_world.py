@@ -1,11 +1,16 @@
 """Runs on a real Temporal server, with clusters in memory."""
 
 import contextlib
-import itertools
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from temporalio import client, converter
+from temporalio.api.common.v1 import Payload
+from temporalio.service import RPCError as RPCError
+
+import engine_world
 from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import pieces
@@ -13,27 +18,16 @@ from volary.engine.runs import run_builder, state
 from volary.engine.temporal import documents, engine_hosts, hosted_runs, leases, temporal_runner
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.model.runs import run_records
-
-_NUMBERS = itertools.count()
 
 
-class WallClock:
-    """Shows the real time, as the server does."""
-
-    def now(self) -> datetime:
-        return datetime.fromtimestamp(time.time(), UTC)
+def elapsed() -> float:
+    """Return the seconds of a clock that nobody sets."""
+    return time.monotonic()
 
 
-class MemoryKeeper:
-    """Keeps every step, the very same one once."""
-
-    def __init__(self) -> None:
-        self.steps: list[run_records.Transition] = []
-
-    async def keep_step(self, step: run_records.Transition, _: Sequence[feed.RunEvent]) -> None:
-        if not (self.steps and self.steps[-1] == step):
-            self.steps.append(step)
+WallClock = engine_world.Clock
+MemoryKeeper = engine_world.MemoryKeeper
+queues = engine_world.queues
 
 
 class TemporalWorld:
@@ -67,9 +61,35 @@ class TemporalWorld:
         return temporal_runner.TemporalRunner(hosted, self.host)
 
 
-def queues() -> documents.Queues:
-    """Return task queues that nobody else uses."""
-    return documents.Queues(f"test-{next(_NUMBERS)}-{time.time_ns()}")
+class _AsItIs(converter.EncodingPayloadConverter):
+    """Payloads themselves, as somebody writes them who is not Volary."""
+
+    @property
+    def encoding(self) -> str:
+        return "payload"
+
+    def to_payload(self, value: Any) -> Payload | None:
+        return value if isinstance(value, Payload) else None
+
+    def from_payload(self, payload: Payload, _: type | None = None) -> Any:
+        return payload
+
+
+class _Payloads(converter.CompositePayloadConverter):
+    def __init__(self) -> None:
+        super().__init__(_AsItIs())
+
+
+def undecoded(connection: client.Client) -> client.Client:
+    """Return a client that sends payloads as they are."""
+    config = connection.config()
+    config["data_converter"] = converter.DataConverter(payload_converter_class=_Payloads)
+    return client.Client(**config)
+
+
+async def connected(address: str) -> client.Client:
+    """Return a client of the server."""
+    return await engine_hosts.connect(engine_hosts.Connection(address))
 
 
 @contextlib.asynccontextmanager
@@ -81,11 +101,13 @@ async def opened(
     heartbeat_seconds: float = 10.0,
     most_events: int = engine_hosts.MOST_EVENTS,
     keeper: MemoryKeeper | None = None,
+    steady: Callable[[], float] = elapsed,
+    namespace: str = "default",
 ) -> AsyncIterator[TemporalWorld]:
-    """Open an engine that carries tasks out itself, or not."""
+    """Open an engine that carries tasks out itself, or not; `steady` is a clock nobody sets."""
     host = engine_hosts.EngineHost(
-        await engine_hosts.connect(engine_hosts.Connection(address)),
-        time.monotonic,
+        await engine_hosts.connect(engine_hosts.Connection(address, namespace)),
+        steady,
         at or queues(),
         heartbeat_seconds,
         most_events,

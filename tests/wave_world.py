@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-import memory_journal
+import engine_world
 import stage_contexts
 from stage_world import NEW, OLD, SPEED, Clock, World, world
 from volary.controller.planning import run_waves
@@ -45,7 +45,7 @@ class Story:
 
     told: list[feed.RunEvent] = field(default_factory=list)
     run: state.Run | None = None
-    runner: runners.Runner | None = None
+    runner: runners.AnyRunner | None = None
     #: Told each event as well, at once.
     heard_by: list[Callable[[feed.RunEvent], None]] = field(default_factory=list)
 
@@ -101,11 +101,9 @@ async def moved(
         application, given.clients, render, clock, given.options
     )
     run = run_builder.new_run(stage_contexts.RUN_ID, made, clock.now())
-    runner = runners.Runner(
-        run, carrying, clock=clock, keeper=memory_journal.MemoryJournal(), observers=(story,)
-    )
-    story.runner = runner
-    story.run = await runner.carry_out()
+    async with engine_world.chosen(clock) as process:
+        story.runner = process.runner(run, carrying, story)
+        story.run = await story.runner.carry_out()
     return story
 
 

@@ -141,6 +141,7 @@ async def led_by(store: stores.Store, owner: str) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_on_postgresql_processes_die_the_server_dies_and_the_run_ends(tmp_path: Path) -> None:
     """A push, kill -9 in mid-run, another process, the database's own death, and the end."""
     if postgres_server.programs() is None:

@@ -54,6 +54,7 @@ def when_written(world: command_world.World) -> Iterator[asyncio.Event]:
 
 
 @pytest.mark.parametrize("signal_sent", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.usefixtures("engine")
 async def test_a_controller_that_restarts_takes_back_what_the_one_before_it_wrote(
     tmp_path: Path, signal_sent: signal.Signals
 ) -> None:

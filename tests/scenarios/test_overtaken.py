@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 
 import command_world
@@ -124,6 +125,7 @@ AMID = {"old": {"v1", "v2"}, "new": {""}}
 V3 = {"old": {"v3"}, "new": {"v3"}}
 
 
+@pytest.mark.usefixtures("engine")
 async def test_stopped_in_mid_apply_and_overtaken_a_server_writes_nothing(tmp_path: Path) -> None:
     """Neither what was on its way when it was stopped, nor what it would send when it wakes."""
     async with given(tmp_path) as (world, holding):

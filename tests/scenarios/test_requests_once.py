@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import pytest
 
 import command_world
 from controller_process import ControllerProcesses
@@ -70,6 +71,7 @@ def told(controllers: ControllerProcesses) -> dict[str, str]:
     return dict(controllers.ask(query))
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_approval_passes_one_gate_however_often_it_is_sent(tmp_path: Path) -> None:
     async with command_world.world(tmp_path, *NAMES, speed=SPEED) as world:
         shutil.copy(command_world.EXAMPLES / "simple" / "deployment.yaml", world.directory)

@@ -163,6 +163,7 @@ async def test_an_approval_loads_no_stage_and_no_task(tmp_path: Path) -> None:
         assert read["runs"] == 3
 
 
+@pytest.mark.usefixtures("engine")
 async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: Path) -> None:
     async with left_behind(tmp_path, approval=policies.ApprovalRule()) as given:
         await given.until_run("left", lambda each: each.pending_approval is not None)
@@ -181,6 +182,7 @@ async def test_of_two_who_approve_at_once_one_is_told_that_it_is_done(tmp_path: 
         assert (await given.service.run("left")) == view
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_approval_that_comes_too_late_is_refused(tmp_path: Path) -> None:
     rule = policies.ApprovalRule(timeout=timedelta(seconds=0.5))
     async with left_behind(tmp_path, approval=rule) as given:
@@ -193,6 +195,7 @@ async def test_an_approval_that_comes_too_late_is_refused(tmp_path: Path) -> Non
         assert given.world.images("us") == f"{V1} 2/2"
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> None:
     hold = replace(policies.Policy(), on_failure=policies.OnFailure.HOLD)
     async with left_behind(tmp_path, policy=hold, broken=V2) as given:
@@ -220,6 +223,7 @@ async def test_a_failed_cluster_is_tried_again_or_left_out(tmp_path: Path) -> No
         assert given.world.images("us") == f"{V2} 2/2"
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_stage_that_only_waits_or_measures_is_skipped(tmp_path: Path) -> None:
     hour = timedelta(hours=1)
     waiting = pipelines.Stage(waiting_stages.WAIT.name, waiting_stages.WaitOptions(hour))
@@ -241,6 +245,7 @@ async def test_a_stage_that_only_waits_or_measures_is_skipped(tmp_path: Path) ->
         assert given.world.images("us") == given.world.images("eu") == f"{V2} 2/2"
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_run_is_paused_resumed_cancelled_and_explained(tmp_path: Path) -> None:
     async with (
         command_world.world(tmp_path, "us", speed=SPEED) as world,

@@ -66,6 +66,7 @@ async def chaos(given: World, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(int(_FIRST), int(_LAST or _FIRST) + 1))
+@pytest.mark.usefixtures("engine")
 async def test_whatever_happens_to_clusters_what_holds_always_holds(seed: int) -> None:
     chance = random.Random(seed)
     router = ROUTERS[chance.choice(tuple(ROUTERS))]

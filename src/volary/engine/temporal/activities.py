@@ -41,7 +41,21 @@ class Activities:
     @activity.defn(name=documents.KEEP_STEP)
     async def keep_step(self, given: documents.StepInput) -> documents.StepAnswer:
         """Keep a step, and tell the observers of this process."""
+        elapsed = self._elapsed()
+        try:
+            async with asyncio.TaskGroup() as group:
+                saying = group.create_task(_keep_saying())
+                answer = await self._keep_step(given, elapsed)
+                saying.cancel()
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        return answer
+
+    async def _keep_step(self, given: documents.StepInput, elapsed: float) -> documents.StepAnswer:
         hosted = await self._hosted_runs.of(given.run_id)
+        jump = _clock_jump(hosted, elapsed)
+        if jump:
+            return documents.StepAnswer(clock_jumped=jump.total_seconds())
         with _under(hosted):
             return await _keep(hosted, given)
 
@@ -57,6 +71,27 @@ class Activities:
         with _under(hosted):
             async with asyncio.TaskGroup() as group:
                 return await _heedless(group.create_task(performance.perform()), hosted)
+
+
+async def _keep_saying() -> None:
+    """Say that this process is there: another one keeps the step when it is not."""
+    timeout = activity.info().heartbeat_timeout
+    while timeout is not None:
+        activity.heartbeat()
+        await asyncio.sleep(timeout.total_seconds() / _BEATS)
+
+
+def _clock_jump(hosted: hosted_runs.HostedRun, elapsed: float) -> timedelta:
+    """Return how far the service's clock was set since the run's last step in this process.
+
+    Raises:
+        exceptions.ApplicationError: It looks so for the first time; the activity is tried again.
+    """
+    info = activity.info()
+    jump = hosted.jumps.look(info.started_time, elapsed, is_sure=info.attempt > 1)
+    if jump is None:
+        raise exceptions.ApplicationError("the clock of Temporal seems to have been set")
+    return jump
 
 
 async def _keep(hosted: hosted_runs.HostedRun, given: documents.StepInput) -> documents.StepAnswer:

@@ -53,6 +53,8 @@ class RunInput:
     heartbeat_seconds: float
     #: From so many events in its history on, the workflow goes on in a new one.
     most_events: int
+    #: How many workers in a row a task may lose, each soon after it began.
+    most_losses: int = 10
     #: It goes on at a step whose commands nobody has carried out yet.
     continues: bool = False
 
@@ -79,6 +81,9 @@ class StepAnswer:
 
     #: The answer that its request had before; empty: it was kept.
     answered: str = ""
+    #: Seconds by which the service's clock was set forward, or back; 0: it was not. Else the step
+    #: was not kept: limits move first.
+    clock_jumped: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,10 @@ class EngineHost:
             activities=[performing.keep_step],
             workflow_task_executor=threads,
             workflow_runner=sandbox(),
+            # Whatever goes wrong ends the workflow, and so does a history that this version cannot
+            # go on with: the run goes on from what was kept. By itself Temporal would try the same
+            # again, without end.
+            workflow_failure_exception_types=[Exception],
         )
 
     def _of_cluster(self, name: str) -> worker.Worker:

@@ -19,7 +19,7 @@ from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import codec
 from volary.engine.runs import state
-from volary.engine.temporal import leases
+from volary.engine.temporal import leases, service_clocks
 from volary.model import clocks, errors, json
 from volary.model.runs import run_records
 
@@ -65,6 +65,8 @@ class HostedRun:
     writing_under: Callable[[leases.Lease], AbstractContextManager[None]] = write_freely
     #: Takes secrets out of what goes into histories.
     clean: Callable[[json.JsonObject], json.JsonObject] = as_it_is
+    #: Sees when the service's clock is set.
+    jumps: service_clocks.JumpMeter = field(default_factory=service_clocks.JumpMeter)
     #: The activities of the run that this process is carrying out.
     tasks: set[asyncio.Task[object]] = field(default_factory=set)
     #: This process lets go of the run.

@@ -6,11 +6,12 @@ is asked goes to it. Being cancelled from outside is *shutting down*: the workfl
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
 from typing import TypeVar
 
-from temporalio import client, common, service
+from temporalio import client, common, exceptions, service
 
 from volary.engine.execution import runners
 from volary.engine.observers import feed
@@ -85,7 +86,7 @@ class TemporalRunner:
             result = await self._result(handle)
             sending.cancel()
         if isinstance(result, client.WorkflowFailureError):
-            why = f"the workflow of run {self._id} ended: {result.cause}"
+            why = f"the workflow of run {self._id} ended: {_reason(result)}"
             raise runners.Interrupted(why) from result
         if self._hosted.stored.version != result.version:
             self._hosted.stored = await self._until_there(
@@ -112,7 +113,7 @@ class TemporalRunner:
         """
         await self._is_started.wait()
         # Also its id in Temporal: sent twice, it is taken once.
-        update = getattr(event, "id", "") or None
+        update = getattr(event, "id", "") or str(uuid.uuid4())
         try:
             refusal: str = await self._until_there(
                 lambda: self._handle().execute_update(
@@ -214,3 +215,11 @@ class TemporalRunner:
                 failures += 1
                 _LOG.warning("Temporal does not answer for run %s: %s", self._id, error)
             await asyncio.sleep(_AGAIN.after(failures).total_seconds())
+
+
+def _reason(failure: client.WorkflowFailureError) -> str:
+    """Return what a workflow failed of: of an activity, what that said."""
+    error: BaseException = failure.cause
+    while isinstance(error, exceptions.ActivityError) and error.cause is not None:
+        error = error.cause
+    return str(error)

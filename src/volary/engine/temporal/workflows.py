@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
+import msgspec
 from temporalio import common, exceptions, workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -38,6 +39,8 @@ _LONGEST_TASK = timedelta(days=3660)
 _TICK = 5.0
 #: How long it is waited before a task is begun again whose worker is gone.
 _AGAIN = backoffs.Backoff(timedelta(seconds=1), timedelta(minutes=1))
+#: A worker that is lost after so long is not lost for what the task does.
+_LONG = timedelta(minutes=10)
 
 
 _GOES_ON = documents.StopOrder()
@@ -77,27 +80,42 @@ class RunWorkflow:
         self._inbox: deque[_Message] = deque()
         self._tasks: dict[_Key, _Task] = {}
         self._wake_at: datetime | None = None
+        #: Before, no task is begun; None: there is nothing to wait for.
+        self._free_at: datetime | None = None
         #: Goes on in a new history.
         self._begins_anew = False
 
     @workflow.run
     async def carry_out(self, given: documents.RunInput) -> documents.RunResult:
         """Carry the run out to its end."""
-        async with asyncio.TaskGroup() as group:
-            alarm = group.create_task(self._keep_time())
-            await self._begin(group)
-            while not (self._run.is_final or self._begins_anew):
-                await self._take(group, await self._next())
-            alarm.cancel()
-            # Only tasks that were counted as lost can be left; they are broken off again.
-            for task in self._tasks.values():
-                task.stop(documents.StopOrder(state.Stopping.NOW, "the run has ended"))
-            self._answer_the_rest()
+        try:
+            await self._carry_out()
+        except ExceptionGroup as failures:
+            raise _first(failures) from failures
         self._answer_the_rest()
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._begins_anew:
             workflow.continue_as_new(self._next_input())
         return documents.RunResult(self._stored.version)
+
+    async def _carry_out(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            alarm = group.create_task(self._keep_time())
+            try:
+                await self._begin(group)
+                while not (self._run.is_final or self._begins_anew):
+                    await self._take(group, await self._next())
+            except Exception:
+                self._break_off("the run was interrupted")
+                raise
+            alarm.cancel()
+            # Only tasks that were counted as lost can be left; they are broken off again.
+            self._break_off("the run has ended")
+            self._answer_the_rest()
+
+    def _break_off(self, why: str) -> None:
+        for task in self._tasks.values():
+            task.stop(documents.StopOrder(state.Stopping.NOW, why))
 
     @workflow.update(name=documents.REQUEST)
     async def request(self, document: documents.EventDocument) -> str:
@@ -111,8 +129,13 @@ class RunWorkflow:
 
     @workflow.signal(name=documents.REPORT)
     def report(self, document: documents.EventDocument) -> None:
-        """Take a fact."""
-        self._inbox.append(_Message(documents.read_event(document)))
+        """Take a fact; what is none to this version is left out, as one that comes too late is."""
+        try:
+            event = documents.read_event(document)
+        except (LookupError, msgspec.ValidationError) as error:
+            workflow.logger.warning("run %s does not understand a report: %s", self._run.id, error)
+            return
+        self._inbox.append(_Message(event))
 
     @workflow.query(name=documents.STORED)
     def stored(self) -> run_records.StoredRun:
@@ -131,6 +154,9 @@ class RunWorkflow:
         elif self._run.status is statuses.RunStatus.PLANNED:
             self._inbox.append(_Message(events.Start(workflow.now())))
         else:
+            # Activities of a workflow that was ended hear of that with their next heartbeat.
+            if any(task.is_running for task in self._run.current.tasks):
+                self._hold_tasks()
             await self._record([events.TakenOver(workflow.now())])
             self._carry_out_commands(group, machine.outstanding(self._run))
 
@@ -148,23 +174,40 @@ class RunWorkflow:
         return messages
 
     async def _take(self, group: asyncio.TaskGroup, messages: Sequence[_Message]) -> None:
-        step, answered = await self._record([message.event for message in messages])
+        step, kept = await self._record([message.event for message in messages])
+        if kept.clock_jumped:
+            self._inbox.extendleft(reversed(messages))
+            self._note_jump(timedelta(seconds=kept.clock_jumped))
+            return
         for message in messages:
             if message.answer is not None:
-                message.answer.set_result(answered or step.refusal)
-        if answered:
+                message.answer.set_result(kept.answered or step.refusal)
+        if kept.answered:
             return
         if await self._may_begin_anew():
             self._begins_anew = True
             return
         self._carry_out_commands(group, step.commands)
 
-    async def _record(self, happened: Sequence[events.Event]) -> tuple[machine.Step, str]:
-        """Take events and have the step kept; return it, and the answer that was given before."""
+    def _note_jump(self, by: timedelta) -> None:
+        """Have limits moved before anything else, as nobody had that time, or has it once more."""
+        self._inbox.appendleft(_Message(events.ClockJumped(workflow.now(), by)))
+        if by > timedelta():
+            # A worker may count as gone that had a moment of its time only.
+            self._hold_tasks()
+
+    def _hold_tasks(self) -> None:
+        """Begin no task before nobody writes any more who may not have heard that it is over."""
+        self._free_at = workflow.now() + timedelta(seconds=self._given.heartbeat_seconds)
+
+    async def _record(
+        self, happened: Sequence[events.Event]
+    ) -> tuple[machine.Step, documents.StepAnswer]:
+        """Take events and have the step kept; return it, and what became of it."""
         before = self._run
         taken, step = self._advance(happened)
         if step.run is before:
-            return step, ""
+            return step, documents.StepAnswer()
         made = transitions.step_transition(
             before,
             taken,
@@ -177,11 +220,12 @@ class RunWorkflow:
             documents.StepInput(self._run.id, made),
             result_type=documents.StepAnswer,
             start_to_close_timeout=timedelta(seconds=_KEEP_SECONDS),
+            heartbeat_timeout=timedelta(seconds=self._given.heartbeat_seconds),
             retry_policy=common.RetryPolicy(maximum_interval=timedelta(seconds=10)),
         )
-        if not kept.answered:
+        if not (kept.answered or kept.clock_jumped):
             self._run, self._stored = step.run, pieces.after(self._stored, made)
-        return step, kept.answered
+        return step, kept
 
     def _advance(
         self, happened: Sequence[events.Event]
@@ -237,20 +281,29 @@ class RunWorkflow:
         Temporal itself retries nothing: that somebody else goes on with a task is a step of the
         run, after which its cluster stays touched for good.
         """
-        task, failures = self._tasks[key], 0
+        task, losses = self._tasks[key], 0
+        await self._until_free(task)
         while task.order.how is not state.Stopping.NOW:
+            began = workflow.now()
             task.handle = self._start(key, documents.with_stop(given, task.order))
             try:
                 return await task.handle
             except exceptions.ActivityError as error:
-                never_began = isinstance(error.cause, exceptions.CancelledError)
-                if never_began and task.order.how is not state.Stopping.NOT:
-                    break
-                workflow.logger.warning("task %s %s %s is begun again: %s", *key, error.cause)
+                lost = error.cause
+            if isinstance(lost, exceptions.CancelledError) and (
+                task.order.how is not state.Stopping.NOT
+            ):
+                break
             task.handle = None
+            losses = losses + 1 if workflow.now() - began < _LONG else 1
+            if losses >= self._given.most_losses:
+                return state.lost_outcome(
+                    f"given up: it lost its worker {losses} times in a row, the last time: {lost}"
+                )
+            workflow.logger.warning("task %s %s %s is begun again: %s", *key, lost)
             await self._take_over(key[1])
-            failures += 1
-            await self._wait_before_again(task, failures)
+            await self._wait_before_again(task, _AGAIN.after(losses))
+            await self._until_free(task)
         return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
 
     def _start(
@@ -277,13 +330,20 @@ class RunWorkflow:
         self._inbox.append(_Message(events.TakenOver(workflow.now(), target), kept))
         await kept
 
-    async def _wait_before_again(self, task: _Task, failures: int) -> None:
-        try:
+    async def _until_free(self, task: _Task) -> None:
+        """Return when tasks may be begun, or this one is to stop at once."""
+        while (
+            self._free_at is not None
+            and (left := self._free_at - workflow.now()) > timedelta()
+            and task.order.how is not state.Stopping.NOW
+        ):
+            await self._wait_before_again(task, left)
+
+    async def _wait_before_again(self, task: _Task, pause: timedelta) -> None:
+        with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: task.order.how is state.Stopping.NOW, timeout=_AGAIN.after(failures)
+                lambda: task.order.how is state.Stopping.NOW, timeout=pause
             )
-        except TimeoutError:
-            return
 
     async def _keep_time(self) -> None:
         """Report each time that was set, when it has come."""
@@ -318,7 +378,8 @@ class RunWorkflow:
         )
         if not is_long or self._tasks or self._run.is_final:
             return False
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        # Who asked meanwhile is answered by the next step: nobody waits for them here.
+        await workflow.wait_condition(lambda: bool(self._inbox) or workflow.all_handlers_finished())
         return not self._inbox
 
     def _next_input(self) -> documents.RunInput:
@@ -330,6 +391,16 @@ class RunWorkflow:
             message = self._inbox.popleft()
             if message.answer is not None:
                 message.answer.set_result(machine.advance(self._run, message.event).refusal)
+
+
+def _first(failures: ExceptionGroup) -> Exception:
+    """Return what went wrong first, however it is wrapped; of an activity, what it said."""
+    error: Exception = failures
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, exceptions.FailureError):
+        return error
+    return exceptions.ApplicationError(f"{type(error).__name__}: {error}", type="Bug")
 
 
 def _is_report(message: _Message) -> bool:
