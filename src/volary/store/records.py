@@ -57,6 +57,20 @@ class EndedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ArtifactRecord:
+    """What is known of an artifact that an agent is sent, besides its bytes."""
+
+    #: SHA-256 of them, in hexadecimal.
+    digest: str
+    run_id: str
+    #: Name of the cluster.
+    target: str
+    #: For which keys it is sealed, as its maker writes them.
+    recipients: str
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs a list shows; what is empty does not narrow it."""
 

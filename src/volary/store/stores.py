@@ -17,6 +17,7 @@ from volary.store import records
 from volary.store.sql.database import database, group_commit
 from volary.store.sql.repositories import (
     applications,
+    artifacts,
     audit,
     clusters,
     commits,
@@ -56,6 +57,7 @@ class Store:
         self.events = events.Events(base, limits)
         self.logs = task_rows.Logs(base, limits)
         self.findings = task_rows.Findings(base, limits)
+        self.artifacts = artifacts.Artifacts(base)
         self.memories = task_states.TaskStates(base)
         self.leases = leases.Leases(base, lease_clock)
         self.applications = applications.Applications(base, limits)

@@ -167,6 +167,20 @@ run_manifests = sa.Table(
     sa.Column("body", sa.LargeBinary(), nullable=False),
 )
 
+#: What agents are sent for the tasks of runs, sealed for them.
+artifacts = sa.Table(
+    "artifacts",
+    METADATA,
+    _key("digest"),
+    _run(),
+    _words("target"),
+    #: For which keys it is sealed.
+    _words("recipients"),
+    _at("created"),
+    sa.Column("body", sa.LargeBinary(), nullable=False),
+    sa.Index("artifacts_by_run", "run_id", "target"),
+)
+
 stages = sa.Table(
     "stages",
     METADATA,
