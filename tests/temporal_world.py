@@ -57,12 +57,12 @@ class TemporalWorld:
         for step in self.keeper.steps:
             stored = pieces.after(stored, step)
         hosted = hosted_runs.HostedRun(
-            stored,
             performer,
-            self.keeper,
             WallClock(),
             list(observers),
             under,
+            stored=stored,
+            keeper=self.keeper,
         )
         return temporal_runner.TemporalRunner(hosted, self.host)
 

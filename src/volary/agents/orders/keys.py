@@ -1,145 +1,106 @@
-"""The keys of orders (Ed25519, the controller's) and of artifacts (X25519, each agent's). Pure.
+"""Key pairs: Ed25519, by which the controller signs, and X25519, for which is sealed.
 
-Private keys are PEM files of PKCS #8 without a passphrase; public ones go through files and the
-API as the 32 bytes of their raw form in base64.
+Private keys are PEM (PKCS #8, without a passphrase), public ones their 32 bytes in base64.
 """
 
 import base64
 import binascii
-import hashlib
-from dataclasses import dataclass, field
 
 from cryptography import exceptions
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 
-from volary.model import errors
+SigningKey = ed25519.Ed25519PrivateKey
+VerifyingKey = ed25519.Ed25519PublicKey
+OpeningKey = x25519.X25519PrivateKey
+SealingKey = x25519.X25519PublicKey
 
+#: Bytes of a public key of either kind.
 _SIZE = 32
 
 
-@dataclass(frozen=True, slots=True)
-class SigningKey:
-    """What the controller signs its orders with."""
-
-    private: ed25519.Ed25519PrivateKey = field(repr=False)
-
-    @property
-    def public(self) -> str:
-        """What agents know it by."""
-        return _encoded(self.private.public_key().public_bytes_raw())
-
-    @property
-    def pem(self) -> bytes:
-        """The file of the key: a secret."""
-        return _pem(self.private)
+class NoKeyError(ValueError):
+    """What was given is no key of this kind; the message never repeats it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SealingKey:
-    """What an agent opens its artifacts with."""
-
-    private: x25519.X25519PrivateKey = field(repr=False)
-
-    @property
-    def public(self) -> str:
-        """What the controller seals artifacts for."""
-        return _encoded(self.private.public_key().public_bytes_raw())
-
-    @property
-    def pem(self) -> bytes:
-        """The file of the key: a secret."""
-        return _pem(self.private)
+def generate() -> bytes:
+    """Return a new key to sign with, PEM."""
+    return _pem(SigningKey.generate())
 
 
-def generate_signing_key() -> SigningKey:
-    """Make a key to sign orders with."""
-    return SigningKey(ed25519.Ed25519PrivateKey.generate())
+def generate_opening() -> bytes:
+    """Return a new key to open what is sealed with, PEM."""
+    return _pem(OpeningKey.generate())
 
 
-def generate_sealing_key() -> SealingKey:
-    """Make a key to open artifacts with."""
-    return SealingKey(x25519.X25519PrivateKey.generate())
-
-
-def read_signing_key(pem: bytes) -> SigningKey:
-    """Read the file of a signing key.
-
-    Raises:
-        errors.UserError: It is none.
-    """
-    private = _read(pem)
-    if not isinstance(private, ed25519.Ed25519PrivateKey):
-        raise _no_key("an Ed25519 key", "openssl genpkey -algorithm ed25519")
-    return SigningKey(private)
-
-
-def read_sealing_key(pem: bytes) -> SealingKey:
-    """Read the file of a sealing key.
-
-    Raises:
-        errors.UserError: It is none.
-    """
-    private = _read(pem)
-    if not isinstance(private, x25519.X25519PrivateKey):
-        raise _no_key("an X25519 key", "openssl genpkey -algorithm x25519")
-    return SealingKey(private)
-
-
-def read_public(text: str) -> bytes:
-    """Return the raw form of a public key.
-
-    Raises:
-        errors.UserError: It is none.
-    """
-    try:
-        raw = base64.b64decode(text.encode(), validate=True)
-    except (binascii.Error, ValueError):
-        raw = b""
-    if len(raw) != _SIZE:
-        raise errors.user_error(
-            "a public key is not 32 bytes in base64", hint="volary cluster join prints it"
-        )
-    return raw
-
-
-def key_id(public: bytes) -> bytes:
-    """Return the short name of a public key, eight bytes."""
-    return hashlib.sha256(public).digest()[:8]
-
-
-def is_signed(public: str, signature: bytes, text: bytes) -> bool:
-    """Say whether a text was signed with the private half of a key.
-
-    Raises:
-        errors.UserError: The public key is none.
-    """
-    try:
-        ed25519.Ed25519PublicKey.from_public_bytes(read_public(public)).verify(signature, text)
-    except exceptions.InvalidSignature:
-        return False
-    return True
-
-
-def _read(pem: bytes) -> object:
-    try:
-        return serialization.load_pem_private_key(pem, password=None)
-    # What its parsers raise depends on how the file is broken.
-    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
-        return None
-
-
-def _no_key(what: str, command: str) -> errors.UserError:
-    return errors.user_error(f"the file does not hold {what}, PEM without passphrase", hint=command)
-
-
-def _pem(private: ed25519.Ed25519PrivateKey | x25519.X25519PrivateKey) -> bytes:
-    return private.private_bytes(
+def _pem(key: SigningKey | OpeningKey) -> bytes:
+    return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
 
 
-def _encoded(raw: bytes) -> str:
+def read(pem: bytes) -> SigningKey:
+    """Return the key to sign with.
+
+    Raises:
+        NoKeyError: It is none.
+    """
+    key = _private(pem)
+    if not isinstance(key, SigningKey):
+        raise NoKeyError("it is no private key of Ed25519")
+    return key
+
+
+def read_opening(pem: bytes) -> OpeningKey:
+    """Return the key to open with.
+
+    Raises:
+        NoKeyError: It is none.
+    """
+    key = _private(pem)
+    if not isinstance(key, OpeningKey):
+        raise NoKeyError("it is no private key of X25519")
+    return key
+
+
+def _private(pem: bytes) -> object:
+    try:
+        return serialization.load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
+        raise NoKeyError("it is no private key in PEM without a passphrase") from None
+
+
+def public(key: SigningKey | OpeningKey) -> str:
+    """Return the public key that belongs to a private one, in base64."""
+    raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     return base64.b64encode(raw).decode()
+
+
+def read_verifying(text: str) -> VerifyingKey:
+    """Return the key to check signatures with.
+
+    Raises:
+        NoKeyError: It is none.
+    """
+    return VerifyingKey.from_public_bytes(_raw(text))
+
+
+def read_sealing(text: str) -> SealingKey:
+    """Return the key to seal for.
+
+    Raises:
+        NoKeyError: It is none.
+    """
+    return SealingKey.from_public_bytes(_raw(text))
+
+
+def _raw(text: str) -> bytes:
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != _SIZE:
+        raise NoKeyError("it is no public key: 32 bytes in base64")
+    return raw

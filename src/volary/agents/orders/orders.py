@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
+from cryptography import exceptions
 
 from volary.agents.orders import keys
 from volary.model import errors
@@ -64,7 +65,7 @@ def canonical(order: Order) -> str:
 def sign(order: Order, key: keys.SigningKey) -> SignedOrder:
     """Return an order signed."""
     text = canonical(order)
-    signature = key.private.sign(_PURPOSE + text.encode())
+    signature = key.sign(_PURPOSE + text.encode())
     return SignedOrder(text, base64.b64encode(signature).decode())
 
 
@@ -74,7 +75,10 @@ def digest(artifact: bytes) -> str:
 
 
 def verify(
-    signed: SignedOrder, publics: Sequence[str], clusters: Collection[str], now: datetime
+    signed: SignedOrder,
+    publics: Sequence[keys.VerifyingKey],
+    clusters: Collection[str],
+    now: datetime,
 ) -> Order:
     """Return an order that was given by the controller, to this agent, for this time.
 
@@ -94,7 +98,7 @@ def verify(
     except (binascii.Error, ValueError):
         signature = b""
     text = _PURPOSE + signed.order.encode("utf-8", "surrogatepass")
-    if not any(keys.is_signed(public, signature, text) for public in publics):
+    if not any(_is_signed(key, signature, text) for key in publics):
         raise RefusedError("the order is not signed by the controller that this agent belongs to")
     order = _read(signed.order)
     if order.cluster not in clusters:
@@ -110,6 +114,14 @@ def verify(
     if order.expires <= now:
         raise RefusedError(f"the order expired at {order.expires.isoformat()}")
     return order
+
+
+def _is_signed(key: keys.VerifyingKey, signature: bytes, text: bytes) -> bool:
+    try:
+        key.verify(signature, text)
+    except exceptions.InvalidSignature:
+        return False
+    return True
 
 
 def _read(text: str) -> Order:

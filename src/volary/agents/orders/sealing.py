@@ -6,6 +6,7 @@ changed opens it with the old one or the new one. Sealing keeps secret; who made
 known by the signed order that names its hash.
 """
 
+import hashlib
 from collections.abc import Sequence
 
 from cryptography import exceptions
@@ -36,7 +37,8 @@ def seal(content: bytes, publics: Sequence[str]) -> bytes:
     """Return the content sealed for whoever has the private half of one of the keys.
 
     Raises:
-        errors.UserError: A public key is none, there are too many, or the content is too long.
+        keys.NoKeyError: A public key is none.
+        errors.UserError: There are too many, or the content is too long.
     """
     if not 0 < len(publics) <= _MOST_KEYS:
         raise errors.user_error(f"an artifact is sealed for 1 to {_MOST_KEYS} keys")
@@ -45,17 +47,17 @@ def seal(content: bytes, publics: Sequence[str]) -> bytes:
     own = mine.public_key().public_bytes_raw()
     header = _MAGIC + own + bytes([len(publics)])
     for public in publics:
-        raw = keys.read_public(public)
-        shared = mine.exchange(x25519.X25519PublicKey.from_public_bytes(raw))
-        wrapping = aead.AESGCM(_derived(shared, own, raw))
-        header += keys.key_id(raw) + wrapping.encrypt(_NONCE, content_key, _MAGIC)
+        key = keys.read_sealing(public)
+        raw = key.public_bytes_raw()
+        wrapping = aead.AESGCM(_derived(mine.exchange(key), own, raw))
+        header += _id(raw) + wrapping.encrypt(_NONCE, content_key, _MAGIC)
     sealed = header + aead.AESGCM(content_key).encrypt(_NONCE, content, header)
     if len(sealed) > MOST_BYTES:
         raise errors.user_error(f"what an agent needs is more than {MOST_BYTES // 2**20} MiB")
     return sealed
 
 
-def unseal(sealed: bytes, known: Sequence[keys.SealingKey]) -> bytes:
+def unseal(sealed: bytes, known: Sequence[keys.OpeningKey]) -> bytes:
     """Return the content of a sealed artifact.
 
     Raises:
@@ -72,17 +74,22 @@ def unseal(sealed: bytes, known: Sequence[keys.SealingKey]) -> bytes:
         for at in range(start, end, _WRAPPED)
     }
     for key in known:
-        raw = keys.read_public(key.public)
-        found = wrapped.get(keys.key_id(raw))
+        raw = key.public_key().public_bytes_raw()
+        found = wrapped.get(_id(raw))
         if found is None:
             continue
         try:
-            shared = key.private.exchange(x25519.X25519PublicKey.from_public_bytes(own))
+            shared = key.exchange(x25519.X25519PublicKey.from_public_bytes(own))
             content_key = aead.AESGCM(_derived(shared, own, raw)).decrypt(_NONCE, found, _MAGIC)
             return aead.AESGCM(content_key).decrypt(_NONCE, body, header)
         except (exceptions.InvalidTag, ValueError) as error:
             raise SealedError("the artifact is damaged") from error
     raise SealedError("the artifact is sealed for another key than this agent's")
+
+
+def _id(public: bytes) -> bytes:
+    """Return the short name of a key, by which an agent finds its own."""
+    return hashlib.sha256(public).digest()[:_ID]
 
 
 def _derived(shared: bytes, own: bytes, public: bytes) -> bytes:

@@ -145,11 +145,11 @@ class TemporalEngine:
         masker = release.masker
         whole = transitions.first_transition(release.run, {}, clock.now())
         hosted = hosted_runs.HostedRun(
-            pieces.of_transition(redaction.clean_transition(masker, whole), keeper.version),
             release.performer,
-            _StepKeeper(keeper),
             clock,
             list(observers),
+            stored=pieces.of_transition(redaction.clean_transition(masker, whole), keeper.version),
+            keeper=_StepKeeper(keeper),
             writing_under=write_permits.of_task,
             clean=lambda document: redaction.clean_document(masker, document),
         )

@@ -31,25 +31,21 @@ _TRIES = 3
 
 
 class Activities:
-    """The activities that this process carries out."""
+    """The activities on clusters that this process carries out."""
 
-    def __init__(self, known: hosted_runs.HostedRuns, elapsed: Callable[[], float]) -> None:
+    def __init__(self, known: hosted_runs.TaskHosts, elapsed: Callable[[], float]) -> None:
         """Take the runs of `known`; `elapsed` are seconds that never stand still."""
-        self._hosted_runs = known
+        self._hosts = known
         self._elapsed = elapsed
-
-    @activity.defn(name=documents.KEEP_STEP)
-    async def keep_step(self, given: documents.StepInput) -> documents.StepAnswer:
-        """Keep a step, and tell the observers of this process."""
-        hosted = await self._hosted_runs.of(given.run_id)
-        with _under(hosted):
-            return await _keep(hosted, given)
 
     @activity.defn(name=documents.PERFORM_TASK)
     async def perform_task(self, given: documents.TaskInput) -> statuses.Outcome:
         """Carry out one stage on one cluster."""
         context = documents.read_context(given.context)
-        hosted = await self._hosted_runs.of(context.run_id)
+        try:
+            hosted = await self._hosts.of_task(context, given.order)
+        except hosted_runs.RefusedError as error:
+            return statuses.Outcome(statuses.TaskStatus.FAILED, str(error))
         if given.stop.how is not state.Stopping.NOT:
             context.stop.raise_flag(given.stop.reason)
         lease = leases.Lease(self._elapsed, given.heartbeat_seconds)
@@ -57,6 +53,33 @@ class Activities:
         with _under(hosted):
             async with asyncio.TaskGroup() as group:
                 return await _heedless(group.create_task(performance.perform()), hosted)
+
+    @activity.defn(name=documents.CONCLUDE)
+    async def conclude(self, given: documents.ConclusionInput) -> None:
+        """Have a cluster let go of what it keeps for a way back."""
+        lease = leases.Lease(self._elapsed, given.seconds)
+        # The service gives it up after the whole of that time, and nobody begins it again before.
+        lease.extend(self._elapsed())
+        try:
+            hosted = await self._hosts.of_conclusion(given)
+        except hosted_runs.RefusedError as error:
+            raise exceptions.ApplicationError(str(error), non_retryable=True) from error
+        with _under(hosted), hosted.writing_under(lease):
+            await hosted.conclude()
+
+
+class StepKeeping:
+    """The activity that keeps steps, of the runs that this process has opened."""
+
+    def __init__(self, known: hosted_runs.HostedRuns) -> None:
+        self._hosted_runs = known
+
+    @activity.defn(name=documents.KEEP_STEP)
+    async def keep_step(self, given: documents.StepInput) -> documents.StepAnswer:
+        """Keep a step, and tell the observers of this process."""
+        hosted = await self._hosted_runs.of(given.run_id)
+        with _under(hosted):
+            return await _keep(hosted, given)
 
 
 async def _keep(hosted: hosted_runs.HostedRun, given: documents.StepInput) -> documents.StepAnswer:
@@ -93,7 +116,7 @@ def _workflow() -> client.WorkflowHandle[object, object]:
 
 
 @contextlib.contextmanager
-def _under(hosted: hosted_runs.HostedRun) -> Iterator[None]:
+def _under(hosted: hosted_runs.TaskHost) -> Iterator[None]:
     """Be broken off with the run, as this process has it."""
     task = asyncio.current_task()
     assert task is not None
@@ -105,7 +128,7 @@ def _under(hosted: hosted_runs.HostedRun) -> Iterator[None]:
 
 
 async def _heedless(
-    work: asyncio.Task[statuses.Outcome], hosted: hosted_runs.HostedRun
+    work: asyncio.Task[statuses.Outcome], hosted: hosted_runs.TaskHost
 ) -> statuses.Outcome:
     """Return what work comes to, also when the run wants it to stop: how, its heartbeats hear.
 
@@ -129,7 +152,7 @@ class _Performance:
 
     def __init__(
         self,
-        hosted: hosted_runs.HostedRun,
+        hosted: hosted_runs.TaskHost,
         context: executor.TaskContext,
         lease: leases.Lease,
         given: documents.TaskInput,

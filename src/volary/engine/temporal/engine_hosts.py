@@ -26,6 +26,8 @@ PURE = (
 )
 #: Seconds without a heartbeat after which a task's worker counts as gone.
 HEARTBEAT_SECONDS = 30.0
+#: Seconds in which somebody who works beside a cluster takes a task, where somebody is there.
+UNTAKEN_SECONDS = 60.0
 #: Temporal allows 51,200 events, and warns from 10,240 on.
 MOST_EVENTS = 4_000
 #: Tasks that a worker carries out at once on one cluster.
@@ -41,6 +43,8 @@ class EngineHost:
     queues: documents.Queues = field(default_factory=documents.Queues)
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     most_events: int = MOST_EVENTS
+    #: Seconds after which a task that nobody has taken says that its cluster is not reached.
+    untaken_seconds: float = UNTAKEN_SECONDS
     known: hosted_runs.HostedRuns = field(default_factory=hosted_runs.HostedRuns)
 
     #: Whether the tasks on a cluster are carried out here; else somebody beside it does.
@@ -54,6 +58,7 @@ class EngineHost:
         with futures.ThreadPoolExecutor(thread_name_prefix="run workflows") as threads:
             async with asyncio.TaskGroup() as self._group:
                 self._begin(self.queues.runs, self._of_runs(threads))
+                self._begin(self.queues.central, self._of_tasks(self.queues.central))
                 try:
                     yield
                 finally:
@@ -66,7 +71,7 @@ class EngineHost:
         for name in clusters:
             queue = self.queues.cluster(name)
             if queue not in self._working and self.is_central(name):
-                self._begin(queue, self._of_cluster(name))
+                self._begin(queue, self._of_tasks(queue))
 
     def _begin(self, queue: str, made: worker.Worker) -> None:
         assert self._group is not None, "nothing is served outside of `working`"
@@ -74,25 +79,34 @@ class EngineHost:
         self._group.create_task(made.run(), name=f"worker of {queue}")
 
     def _of_runs(self, threads: futures.ThreadPoolExecutor) -> worker.Worker:
-        performing = activities.Activities(self.known, self.elapsed)
         return worker.Worker(
             self.connection,
             task_queue=self.queues.runs,
             workflows=[workflows.RunWorkflow],
-            activities=[performing.keep_step],
+            activities=[activities.StepKeeping(self.known).keep_step],
             workflow_task_executor=threads,
             workflow_runner=sandbox(),
         )
 
-    def _of_cluster(self, name: str) -> worker.Worker:
-        performing = activities.Activities(self.known, self.elapsed)
-        return worker.Worker(
-            self.connection,
-            task_queue=self.queues.cluster(name),
-            activities=[performing.perform_task],
-            max_concurrent_activities=_MOST_TASKS,
-            max_concurrent_activity_task_polls=1,
-        )
+    def _of_tasks(self, queue: str) -> worker.Worker:
+        return task_worker(self.connection, queue, self.known, self.elapsed)
+
+
+def task_worker(
+    connection: client.Client,
+    queue: str,
+    known: hosted_runs.TaskHosts,
+    elapsed: Callable[[], float],
+) -> worker.Worker:
+    """Return what takes tasks from a queue, and carries them out by what is `known`."""
+    performing = activities.Activities(known, elapsed)
+    return worker.Worker(
+        connection,
+        task_queue=queue,
+        activities=[performing.perform_task, performing.conclude],
+        max_concurrent_activities=_MOST_TASKS,
+        max_concurrent_activity_task_polls=1,
+    )
 
 
 def sandbox() -> workflow_sandbox.SandboxedWorkflowRunner:

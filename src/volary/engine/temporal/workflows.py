@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Any, assert_never
 
 from temporalio import common, exceptions, workflow
 
@@ -23,7 +23,8 @@ with workflow.unsafe.imports_passed_through():
     from volary.engine.runs import state
     from volary.engine.state_machine import commands, events, machine
     from volary.engine.temporal import documents
-    from volary.model import backoffs, statuses
+    from volary.model import backoffs, json, statuses
+    from volary.model.pipeline.stage_kinds import stage_kind
     from volary.model.runs import run_records
 
 _Key = tuple[str, str, int]
@@ -77,6 +78,7 @@ class RunWorkflow:
         self._inbox: deque[_Message] = deque()
         self._tasks: dict[_Key, _Task] = {}
         self._wake_at: datetime | None = None
+        self._orders = dict(given.orders)
         #: Goes on in a new history.
         self._begins_anew = False
 
@@ -94,6 +96,7 @@ class RunWorkflow:
                 task.stop(documents.StopOrder(state.Stopping.NOW, "the run has ended"))
             self._answer_the_rest()
         self._answer_the_rest()
+        await self._conclude()
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._begins_anew:
             workflow.continue_as_new(self._next_input())
@@ -113,6 +116,11 @@ class RunWorkflow:
     def report(self, document: documents.EventDocument) -> None:
         """Take a fact."""
         self._inbox.append(_Message(documents.read_event(document)))
+
+    @workflow.signal(name=documents.ORDERS)
+    def renew_orders(self, orders: documents.Orders) -> None:
+        """Take orders that are new, or take the place of others."""
+        self._orders.update(orders)
 
     @workflow.query(name=documents.STORED)
     def stored(self) -> run_records.StoredRun:
@@ -239,10 +247,18 @@ class RunWorkflow:
         """
         task, failures = self._tasks[key], 0
         while task.order.how is not state.Stopping.NOW:
-            task.handle = self._start(key, documents.with_stop(given, task.order))
+            order = self._orders.get(key[1], {}) if self._is_apart(key) else {}
+            if self._is_apart(key) and not order:
+                return _unreachable(f"no agent or worker of {key[1]} has joined")
+            task.handle = self._start(key, documents.begun(given, task.order, order))
             try:
                 return await task.handle
             except exceptions.ActivityError as error:
+                if _is_untaken(error):
+                    return _unreachable(
+                        f"no agent or worker of {key[1]} takes tasks: none did for"
+                        f" {self._given.untaken_seconds:g} s"
+                    )
                 never_began = isinstance(error.cause, exceptions.CancelledError)
                 if never_began and task.order.how is not state.Stopping.NOT:
                     break
@@ -253,6 +269,22 @@ class RunWorkflow:
             await self._wait_before_again(task, failures)
         return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
 
+    def _is_apart(self, key: _Key) -> bool:
+        """Say whether others than who opened the run carry a task out."""
+        stage, target, _ = key
+        return target in self._orders and self._kind(stage).writes_to_cluster
+
+    def _kind(self, stage: str) -> "stage_kind.StageKind[Any]":
+        known = self._run.stage(stage)
+        assert known is not None, f"the run has no stage {stage}"
+        return known.stage.kind
+
+    def _queue(self, key: _Key) -> str:
+        queues, target = self._given.queues, key[1]
+        if target in self._orders and not self._is_apart(key):
+            return queues.central
+        return queues.cluster(target)
+
     def _start(
         self, key: _Key, given: documents.TaskInput
     ) -> "workflow.ActivityHandle[statuses.Outcome]":
@@ -261,13 +293,45 @@ class RunWorkflow:
             documents.PERFORM_TASK,
             given,
             result_type=statuses.Outcome,
-            task_queue=self._given.queues.cluster(target),
+            task_queue=self._queue(key),
+            schedule_to_start_timeout=timedelta(seconds=self._given.untaken_seconds)
+            if given.order
+            else None,
             start_to_close_timeout=_LONGEST_TASK,
             heartbeat_timeout=timedelta(seconds=self._given.heartbeat_seconds),
             retry_policy=common.RetryPolicy(maximum_attempts=1),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             summary=f"{stage} on {target}, attempt {attempt}",
         )
+
+    async def _conclude(self) -> None:
+        """Have clusters let go of what they keep for a way back, where others work in them.
+
+        Where that cannot be done, they keep it until the next run.
+        """
+        if self._run.status not in statuses.GOOD_ENDS:
+            return
+        await asyncio.gather(
+            *(
+                self._conclude_on(cluster.name, self._orders[cluster.name])
+                for cluster in self._run.clusters
+                if cluster.touched and not cluster.left_out and self._orders.get(cluster.name)
+            )
+        )
+
+    async def _conclude_on(self, target: str, order: json.JsonObject) -> None:
+        seconds = self._given.untaken_seconds
+        try:
+            await workflow.execute_activity(
+                documents.CONCLUDE,
+                documents.ConclusionInput(self._run.id, target, order, seconds),
+                task_queue=self._given.queues.cluster(target),
+                schedule_to_start_timeout=timedelta(seconds=seconds),
+                start_to_close_timeout=timedelta(seconds=seconds),
+                retry_policy=common.RetryPolicy(maximum_attempts=1),
+            )
+        except exceptions.ActivityError as error:
+            workflow.logger.warning("%s keeps objects as they were before: %s", target, error.cause)
 
     async def _take_over(self, target: str) -> None:
         """Write down that nobody is left who knows what a task has written."""
@@ -322,7 +386,7 @@ class RunWorkflow:
         return not self._inbox
 
     def _next_input(self) -> documents.RunInput:
-        return documents.continued(self._given, self._stored)
+        return documents.continued(self._given, self._stored, self._orders)
 
     def _answer_the_rest(self) -> None:
         """Answer those who asked after the end."""
@@ -330,6 +394,19 @@ class RunWorkflow:
             message = self._inbox.popleft()
             if message.answer is not None:
                 message.answer.set_result(machine.advance(self._run, message.event).refusal)
+
+
+def _is_untaken(error: exceptions.ActivityError) -> bool:
+    """Say whether a task was not begun, as nobody takes any on its cluster."""
+    cause = error.cause
+    return (
+        isinstance(cause, exceptions.TimeoutError)
+        and cause.type is exceptions.TimeoutType.SCHEDULE_TO_START
+    )
+
+
+def _unreachable(why: str) -> statuses.Outcome:
+    return statuses.Outcome(statuses.TaskStatus.UNREACHABLE, why)
 
 
 def _is_report(message: _Message) -> bool:

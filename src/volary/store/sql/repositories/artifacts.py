@@ -9,7 +9,7 @@ from volary.store.sql.schema import fences, rows, tables
 
 
 class Artifacts:
-    """Sealed artifacts by the hash of their bytes. They go with their runs, soon after their end."""
+    """Sealed artifacts by the hash of their bytes. They go soon after their runs have ended."""
 
     def __init__(self, base: database.Database) -> None:
         self._base = base
