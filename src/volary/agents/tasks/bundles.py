@@ -120,7 +120,7 @@ def write(bundle: Bundle) -> bytes:
     ]
     document = {
         "form": FORM,
-        "application": {name: _plain(getattr(bundle.application, name)) for name in _TYPES},
+        "application": write_application(bundle.application),
         "objects": listed,
         "sides": sides,
         "stages": _plain(bundle.stages),
@@ -168,18 +168,33 @@ def _read(document: json.JsonObject) -> Bundle:
         )
         for entry in document["sides"]
     )
-    described = document["application"]
-    known = {
-        name: msgspec.convert(described[name], hint)
-        for name, hint in _TYPES.items()
-        if name != "pipeline"
-    }
     return Bundle(
-        application=applications.Application(**known, pipeline=read_stages(described["pipeline"])),
+        application=read_application(document["application"]),
         stages=read_stages(document["stages"]),
         sides=sides,
         **{name: msgspec.convert(document[name], _HINTS[name]) for name in _SIMPLE},
     )
+
+
+def write_application(application: applications.Application) -> json.JsonObject:
+    """Return what stages need of an application as a document."""
+    return {name: _plain(getattr(application, name)) for name in _TYPES}
+
+
+def read_application(document: json.JsonObject) -> applications.Application:
+    """Return an application from its document.
+
+    Raises:
+        LookupError: Something is missing.
+        TypeError: It is none.
+        ValueError: It is none.
+    """
+    known = {
+        name: msgspec.convert(document[name], hint)
+        for name, hint in _TYPES.items()
+        if name != "pipeline"
+    }
+    return applications.Application(**known, pipeline=read_stages(document["pipeline"]))
 
 
 def read_stages(documents: Sequence[json.JsonObject]) -> tuple[pipelines.Stage, ...]:

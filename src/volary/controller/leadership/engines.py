@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from volary.clusters.transport import write_permits
 from volary.controller import inputs
-from volary.controller.persistence import journal, redaction
+from volary.controller.persistence import journal
 from volary.controller.runs import ready_runs
 from volary.engine.execution import runners
 from volary.engine.observers import feed
+from volary.engine.observers import redaction as event_redaction
 from volary.engine.persistence import pieces, transitions
 from volary.model import clocks, errors, server_settings
 from volary.model.runs import run_records
@@ -148,10 +149,12 @@ class TemporalEngine:
             release.performer,
             clock,
             list(observers),
-            stored=pieces.of_transition(redaction.clean_transition(masker, whole), keeper.version),
+            stored=pieces.of_transition(
+                event_redaction.clean_transition(masker, whole), keeper.version
+            ),
             keeper=_StepKeeper(keeper),
             writing_under=write_permits.of_task,
-            clean=lambda document: redaction.clean_document(masker, document),
+            clean=lambda document: event_redaction.clean_document(masker, document),
         )
         return temporal_runner.TemporalRunner(hosted, self._host)
 

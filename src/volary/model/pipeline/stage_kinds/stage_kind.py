@@ -77,6 +77,8 @@ class StageKind(Generic[Options]):
     is_skippable: bool = False
     #: A wave goes on only once its clusters have passed it.
     proves_wave: bool = False
+    #: Its tasks on several clusters speak with each other while they are carried out.
+    meets: bool = False
     #: What to do instead of an analysis in its background; empty: it may have one.
     instead_of_analysis: str = ""
 
