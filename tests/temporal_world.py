@@ -10,7 +10,14 @@ from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import pieces
 from volary.engine.runs import run_builder, state
-from volary.engine.temporal import documents, engine_hosts, hosted_runs, leases, temporal_runner
+from volary.engine.temporal import (
+    connections,
+    documents,
+    engine_hosts,
+    hosted_runs,
+    leases,
+    temporal_runner,
+)
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_records
@@ -84,7 +91,7 @@ async def opened(
 ) -> AsyncIterator[TemporalWorld]:
     """Open an engine that carries tasks out itself, or not."""
     host = engine_hosts.EngineHost(
-        await engine_hosts.connect(engine_hosts.Connection(address)),
+        await connections.connect(connections.Connection(address)),
         time.monotonic,
         at or queues(),
         heartbeat_seconds,

@@ -485,6 +485,13 @@ class TemporalTls:
     )
 
 
+class Workers(StrEnum):
+    """Who carries out the tasks on clusters without an agent."""
+
+    CENTRAL = "central"
+    APART = "apart"
+
+
 @dataclass(frozen=True, slots=True)
 class Temporal:
     """A Temporal service that carries runs out."""
@@ -503,6 +510,11 @@ class Temporal:
     )
     heartbeat: timedelta = options.option(
         "After how long without a word a task is begun again elsewhere.", timedelta(seconds=30)
+    )
+    workers: Workers = options.option(
+        "Who carries out what is done on clusters without an agent: `central`, the leading server; "
+        "`apart`, processes of `volary worker`.",
+        Workers.CENTRAL,
     )
 
 

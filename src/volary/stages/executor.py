@@ -35,7 +35,7 @@ _BADLY = (statuses.TaskStatus.FAILED, statuses.TaskStatus.UNREACHABLE)
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class ClusterExecutor:
     """Carries out tasks on the clusters of a fleet."""
 

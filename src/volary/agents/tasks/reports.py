@@ -27,6 +27,8 @@ class Reports:
         self._waiting: deque[services.Said] = deque()
         self._sending = asyncio.Lock()
         self._dropped = 0
+        #: What was sent last may have been kept, or not.
+        self._is_doubtful = False
 
     def notify(self, event: feed.RunEvent) -> None:
         """Take what is kept; other events are not for the server."""
@@ -48,12 +50,14 @@ class Reports:
             while self._waiting:
                 count = min(len(self._waiting), services.MOST_SAID)
                 batch = [self._waiting[index] for index in range(count)]
+                again, self._is_doubtful = self._is_doubtful, True
                 try:
-                    await self._server.report(self._run, batch)
+                    await self._server.report(self._run, batch, again=again)
                 except errors.TemporaryError:
                     return
                 except errors.PermanentError as error:
                     _LOG.warning("what tasks of run %s said is not kept: %s", self._run, error)
+                self._is_doubtful = False
                 self._forget(batch)
                 if self._dropped:
                     _LOG.warning("%d lines of run %s were dropped", self._dropped, self._run)

@@ -78,8 +78,8 @@ class Services(Protocol):
         """See `task_states.TaskStateStore`; of the application of a run."""
         ...
 
-    async def report(self, run: str, said: Sequence[Said]) -> None:
-        """Keep what tasks said; the same twice is kept once."""
+    async def report(self, run: str, said: Sequence[Said], *, again: bool) -> None:
+        """Keep what tasks said; `again`: some of it may have been kept already."""
         ...
 
     async def measure(self, run: str, question: meters.Question) -> analysis.Measurement:

@@ -4,11 +4,11 @@ import contextlib
 import importlib.util
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from volary.clusters.transport import write_permits
 from volary.controller import inputs
+from volary.controller.agents import run_orders
 from volary.controller.persistence import journal
 from volary.controller.runs import ready_runs
 from volary.engine.execution import runners
@@ -17,6 +17,7 @@ from volary.engine.observers import redaction as event_redaction
 from volary.engine.persistence import pieces, transitions
 from volary.model import clocks, errors, server_settings
 from volary.model.runs import run_records
+from volary.stages import executor as stage_executor
 from volary.store import fencing
 
 if TYPE_CHECKING:
@@ -68,8 +69,12 @@ def check(engine: server_settings.Engine) -> None:
 
 
 @contextlib.asynccontextmanager
-async def opened(engine: server_settings.Engine) -> AsyncIterator[Engine]:
+async def opened(
+    engine: server_settings.Engine, apart: run_orders.ApartTasks
+) -> AsyncIterator[Engine]:
     """Open the engine that the settings ask for, for as long as the block lasts.
+
+    `apart` knows which tasks are carried out by others than this process.
 
     Raises:
         errors.UserError: A file that they name cannot be read.
@@ -79,7 +84,7 @@ async def opened(engine: server_settings.Engine) -> AsyncIterator[Engine]:
         yield LocalEngine()
         return
     async with _opened_temporal(engine.temporal) as host:
-        yield TemporalEngine(host)
+        yield TemporalEngine(host, apart)
 
 
 @contextlib.asynccontextmanager
@@ -87,21 +92,11 @@ async def _opened_temporal(
     given: server_settings.Temporal,
 ) -> AsyncIterator["engine_hosts.EngineHost"]:
     # Here alone: most installations do without it.
-    from volary.engine.temporal import engine_hosts
+    from volary.engine.temporal import connections, engine_hosts
 
-    tls = given.tls
-    connection = engine_hosts.Connection(
-        given.address,
-        given.namespace,
-        None
-        if tls is None
-        else engine_hosts.tls_config(
-            _read(tls.ca_file), _read(tls.certificate_file), _read(tls.key_file), tls.server_name
-        ),
-        (_read(given.api_key_file) or b"").decode().strip(),
-    )
+    connection = connections.of_settings(given, connections.identity_of("server"))
     host = engine_hosts.EngineHost(
-        await engine_hosts.connect(connection),
+        await connections.connect(connection),
         inputs.elapsed,
         heartbeat_seconds=given.heartbeat.total_seconds(),
     )
@@ -109,29 +104,12 @@ async def _opened_temporal(
         yield host
 
 
-def _read(path: str) -> bytes | None:
-    """Return what a file holds; None: none is named.
-
-    Raises:
-        errors.UserError: It cannot be read.
-    """
-    if not path:
-        return None
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise errors.user_error(
-            f"cannot be read: {error.strerror}",
-            where=errors.Location(path),
-            hint="name a file that this server may read, under engine.temporal",
-        ) from error
-
-
 class TemporalEngine:
     """Runs are carried out by Temporal, with workers in this process."""
 
-    def __init__(self, host: "engine_hosts.EngineHost") -> None:
+    def __init__(self, host: "engine_hosts.EngineHost", apart: run_orders.ApartTasks) -> None:
         self._host = host
+        self._apart = apart
 
     def runner(
         self,
@@ -143,7 +121,13 @@ class TemporalEngine:
         """Return what has a release carried out; no secret of it goes into histories."""
         from volary.engine.temporal import hosted_runs, temporal_runner
 
-        masker = release.masker
+        masker, performer = release.masker, release.performer
+        orders = hosted_runs.carried_out_here
+        if isinstance(performer, stage_executor.ClusterExecutor):
+            self._apart.open_runs[release.run.id] = performer
+            orders = run_orders.RunOrders(
+                release.run, performer, keeper.store, keeper.fence, clock, self._apart
+            ).changed
         whole = transitions.first_transition(release.run, {}, clock.now())
         hosted = hosted_runs.HostedRun(
             release.performer,
@@ -153,6 +137,7 @@ class TemporalEngine:
                 event_redaction.clean_transition(masker, whole), keeper.version
             ),
             keeper=_StepKeeper(keeper),
+            orders=orders,
             writing_under=write_permits.of_task,
             clean=lambda document: event_redaction.clean_document(masker, document),
         )

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent import futures
 from dataclasses import dataclass, field
 
-from temporalio import client, service, worker
+from temporalio import client, worker
 from temporalio.worker import workflow_sandbox
 
-from volary.engine.temporal import activities, documents, hosted_runs, payloads, workflows
-from volary.model import errors
+from volary.engine.temporal import activities, documents, hosted_runs, workflows
 
 #: Workflows may import these as they are: they are pure, and need no copy in each run.
 PURE = (
@@ -113,46 +112,3 @@ def sandbox() -> workflow_sandbox.SandboxedWorkflowRunner:
     """Return what runs workflows without clock, randomness, input or output."""
     restrictions = workflow_sandbox.SandboxRestrictions.default.with_passthrough_modules(*PURE)
     return workflow_sandbox.SandboxedWorkflowRunner(restrictions=restrictions)
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """How Temporal is reached; certificates and keys as they are, PEM."""
-
-    address: str
-    namespace: str = "default"
-    #: None: the connection is not secured.
-    tls: service.TLSConfig | None = None
-    api_key: str = field(default="", repr=False)
-
-
-def tls_config(
-    ca: bytes | None, certificate: bytes | None, key: bytes | None, server_name: str
-) -> service.TLSConfig:
-    """Return how a connection is secured; what is None is as the machine has it, or not there."""
-    return service.TLSConfig(
-        server_root_ca_cert=ca,
-        domain=server_name or None,
-        client_cert=certificate,
-        client_private_key=key,
-    )
-
-
-async def connect(connection: Connection) -> client.Client:
-    """Return a client.
-
-    Raises:
-        errors.TemporaryError: Nobody answers there, or not as Temporal does.
-    """
-    try:
-        return await client.Client.connect(
-            connection.address,
-            namespace=connection.namespace,
-            data_converter=payloads.CONVERTER,
-            tls=connection.tls or False,
-            api_key=connection.api_key or None,
-        )
-    except RuntimeError as error:  # all that the SDK says about a connection
-        raise errors.TemporaryError(
-            f"Temporal does not answer at {connection.address}: {error}"
-        ) from error

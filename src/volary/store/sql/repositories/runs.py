@@ -127,6 +127,12 @@ class Runs:
         row = await self._base.row(sa.select(kept.c.body).where(kept.c.run_id == run_id))
         return bytes(row.body) if row else b""
 
+    async def has_target(self, run_id: str, target: str) -> bool:
+        """Say whether a cluster is a target of a run."""
+        targets = tables.run_targets.c
+        query = sa.select(targets.target).where(targets.run_id == run_id, targets.target == target)
+        return await self._base.row(query) is not None
+
     async def summary(self, run_id: str) -> records.RunSummary | None:
         """Return what lists show of a run; None when there is none."""
         row = await self._base.row(sa.select(*_SUMMARY).where(tables.runs.c.id == run_id))
