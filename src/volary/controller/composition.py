@@ -17,7 +17,9 @@ from volary.clusters.transport import transports
 from volary.config.projects import definitions, project_files
 from volary.config.text import git_addresses
 from volary.controller import control_loops, inputs
+from volary.controller.agents import agent_registry, signing_key, tunnel_hub
 from volary.controller.api import (
+    agent_service,
     cluster_service,
     drift_service,
     live_service,
@@ -92,6 +94,7 @@ class Controller:
         secrets: redaction.SecretValues,
         meter: meters.Meter,
         tenure: tenures.Tenure,
+        tunnels: tunnel_hub.TunnelHub,
     ) -> None:
         self._tenure = tenure
         self._settings = settings
@@ -206,6 +209,14 @@ class Controller:
             workspace_service.WorkspaceService(store, known, asker, audit),
             live_service.LiveService(store, dependencies, self.live),
             drift_service.DriftService(store, compares),
+            agent_service.AgentService(
+                agent_registry.AgentRegistry(store, parts.clock),
+                tunnels,
+                known,
+                audit,
+                signing_key.of(settings),
+                settings.agents.addresses,
+            ),
             self._manager.measures,
         )
         self._is_driving = False
@@ -244,6 +255,8 @@ class Controller:
             # Whatever a cluster has answered: who leads goes on.
             watched = context.keep_running(following, "live state", backoff)
             group.create_task(watched, name="live state")
+            agents = context.keep_running(self.service.agents.keep_checking, "agents", backoff)
+            group.create_task(agents, name="agents")
             if self.projects.written.repository:
                 loading = self.projects.keep_loading(lambda: self._is_driving)
                 group.create_task(loading, name="projects")
@@ -328,12 +341,14 @@ async def open_controller(
     async with (
         inputs.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
         factory.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,
+        tunnel_hub.open_hub() as tunnels,
         client_pool.open_pool(
             replace(parts.members, providers=providers),
             clock=parts.clock,
             limits=parts.reach,
             permit=tenure,
             rule=write_rules.refuse_own_writes,
+            socket_of=tunnels.socket_of,
         ) as clusters,
     ):
         box = notification_outbox.StoreOutbox(store)
@@ -350,6 +365,7 @@ async def open_controller(
                 secrets=secrets,
                 meter=meter,
                 tenure=tenure,
+                tunnels=tunnels,
             )
             await made.projects.load()
             yield made

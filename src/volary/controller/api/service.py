@@ -15,6 +15,7 @@ from msgspec import structs
 from volary.concurrency import work_threads
 from volary.controller import refusals
 from volary.controller.api import (
+    agent_service,
     audit_states,
     cluster_service,
     conversions,
@@ -82,6 +83,8 @@ class Service:
     live: live_service.LiveService
     #: What is not as Git says.
     drift: drift_service.DriftService
+    #: What runs beside clusters.
+    agents: agent_service.AgentService
     #: Runs as metrics, of this process.
     measures: run_metrics.RunMetrics = field(default_factory=run_metrics.RunMetrics)
     #: The first screen.

@@ -1,0 +1,8 @@
+"""The agents that may connect, and the servers' ends of their tunnels.
+
+`agent_registry` keeps who they are: hashes of their tokens, public keys, the cluster that each was
+first seen from. `tunnel_hub` has the tunnels of this process, and a socket for each cluster through
+which the clients of `clusters` reach it.
+
+Start reading at `agent_registry`.
+"""
