@@ -11,13 +11,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from volary.agents import hellos
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool, write_rules
 from volary.clusters.transport import transports
 from volary.config.projects import definitions, project_files
 from volary.config.text import git_addresses
 from volary.controller import control_loops, inputs
+from volary.controller.agents import (
+    agent_registry,
+    run_orders,
+    signing_key,
+    task_services,
+    tunnel_hub,
+)
 from volary.controller.api import (
+    agent_service,
     cluster_service,
     drift_service,
     live_service,
@@ -92,6 +101,7 @@ class Controller:
         secrets: redaction.SecretValues,
         meter: meters.Meter,
         tenure: tenures.Tenure,
+        tunnels: tunnel_hub.TunnelHub,
     ) -> None:
         self._tenure = tenure
         self._settings = settings
@@ -162,6 +172,12 @@ class Controller:
             self.live,
             self.live.mark,
         )
+        key = signing_key.of(settings)
+        temporal = settings.engine.temporal
+        apart = run_orders.ApartTasks(
+            key.read,
+            everywhere=temporal is not None and temporal.workers is server_settings.Workers.APART,
+        )
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,
@@ -175,6 +191,7 @@ class Controller:
             watched=self.live,
             workspaces=self._workspaces,
             engine=settings.engine,
+            apart=apart,
         )
         asker = command_client.CommandClient(
             store,
@@ -206,6 +223,16 @@ class Controller:
             workspace_service.WorkspaceService(store, known, asker, audit),
             live_service.LiveService(store, dependencies, self.live),
             drift_service.DriftService(store, compares),
+            agent_service.AgentService(
+                agent_registry.AgentRegistry(store, parts.clock),
+                tunnels,
+                known,
+                audit,
+                key,
+                settings.agents.addresses,
+                None if temporal is None else _told_of(temporal),
+            ),
+            task_services.TaskServices(store, parts.clock, meter, secrets, apart),
             self._manager.measures,
         )
         self._is_driving = False
@@ -244,6 +271,8 @@ class Controller:
             # Whatever a cluster has answered: who leads goes on.
             watched = context.keep_running(following, "live state", backoff)
             group.create_task(watched, name="live state")
+            agents = context.keep_running(self.service.agents.keep_checking, "agents", backoff)
+            group.create_task(agents, name="agents")
             if self.projects.written.repository:
                 loading = self.projects.keep_loading(lambda: self._is_driving)
                 group.create_task(loading, name="projects")
@@ -269,6 +298,16 @@ class Controller:
                     )
         finally:
             self._is_driving = False
+
+
+def _told_of(temporal: server_settings.Temporal) -> hellos.Temporal:
+    """Return what agents are told of Temporal."""
+    return hellos.Temporal(
+        temporal.address,
+        temporal.namespace,
+        hellos.QUEUE_PREFIX,
+        temporal.heartbeat.total_seconds(),
+    )
 
 
 def hidden_files(
@@ -328,12 +367,14 @@ async def open_controller(
     async with (
         inputs.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
         factory.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,
+        tunnel_hub.open_hub() as tunnels,
         client_pool.open_pool(
             replace(parts.members, providers=providers),
             clock=parts.clock,
             limits=parts.reach,
             permit=tenure,
             rule=write_rules.refuse_own_writes,
+            socket_of=tunnels.socket_of,
         ) as clusters,
     ):
         box = notification_outbox.StoreOutbox(store)
@@ -350,6 +391,7 @@ async def open_controller(
                 secrets=secrets,
                 meter=meter,
                 tenure=tenure,
+                tunnels=tunnels,
             )
             await made.projects.load()
             yield made

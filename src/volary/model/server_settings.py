@@ -529,6 +529,22 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
+class Agents:
+    """What agents beside clusters are told."""
+
+    signing_key_file: options.File = options.option(
+        "The key by which orders to agents are signed, a private key of Ed25519 (PEM, mode 0600); "
+        "several servers of one store share it. Left out: it is made in the data directory.",
+        "",
+    )
+    addresses: tuple[options.Text, ...] = options.option(
+        "How agents reach each server of this store, such as `https://volary-0.example.org`: an "
+        "agent connects to all of them. Empty: to the one that it was told.",
+        (),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything `volary server` is told."""
 
@@ -579,6 +595,7 @@ class Settings:
         "How clusters are watched.", fleet_cluster_health.HealthRules()
     )
     engine: Engine = options.option("Who carries runs out.", Engine())
+    agents: Agents = options.option("What agents beside clusters are told.", Agents())
     retention: Retention = options.option("How much history is kept.", Retention())
     limits: Limits = options.option(
         "How much of the server those may take who connect to it.", Limits()

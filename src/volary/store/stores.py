@@ -16,6 +16,7 @@ from volary.model.runs import run_records
 from volary.store import records
 from volary.store.sql.database import database, group_commit
 from volary.store.sql.repositories import (
+    agents,
     applications,
     artifacts,
     audit,
@@ -69,6 +70,7 @@ class Store:
         self.requests = requests.Requests(base, limits, clock)
         self.audit = audit.Audit(base, limits)
         self.sessions = sessions.Sessions(base)
+        self.agents = agents.Agents(base)
 
     def check_writes(self) -> None:
         """Say whether what was written last in this process was kept; does not ask the database.

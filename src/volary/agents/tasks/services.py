@@ -19,7 +19,7 @@ from volary.stages.runtime import task_states
 #: What a task says that is kept by the server.
 Said = feed.TaskLogged | feed.TaskFinding | feed.TaskTookOver
 #: Items that are sent at once.
-MOST_SAID = 500
+MOST_SAID = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -392,6 +392,27 @@ sessions = sa.Table(
     sa.Index("sessions_by_person", "by", "seen"),
 )
 
+#: Agents beside clusters; of their tokens there are hashes.
+agents = sa.Table(
+    "agents",
+    METADATA,
+    _key("name"),
+    _words("hash", default=None),
+    _words("previous"),
+    _words("sealing_key"),
+    _words("previous_sealing_key"),
+    _words("cluster_uid"),
+    _words("version"),
+    _number("protocol"),
+    _words("reason"),
+    _at("created"),
+    _at("rotated"),
+    _maybe("seen"),
+    _document(),
+    sa.Index("agents_by_hash", "hash", unique=True),
+    sa.Index("agents_by_previous", "previous"),
+)
+
 #: Each entry has the hash of the one before: `audit_chain`. Positions have no gaps.
 audit = sa.Table(
     "audit",
