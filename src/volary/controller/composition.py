@@ -34,6 +34,7 @@ from volary.controller.api import (
     project_service,
     service,
     status_service,
+    task_takers,
     workspace_service,
 )
 from volary.controller.api.commands import command_client
@@ -229,8 +230,10 @@ class Controller:
                 known,
                 audit,
                 key,
+                apart,
                 settings.agents.addresses,
                 None if temporal is None else _told_of(temporal),
+                None if temporal is None else task_takers.TaskTakers(temporal).of,
             ),
             task_services.TaskServices(store, parts.clock, meter, secrets, apart),
             self._manager.measures,

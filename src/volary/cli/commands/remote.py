@@ -260,6 +260,10 @@ def get(
         options.finish(queries.survey_app(name, app_name, fleet, contexts, output))
     if tree:
         options.ask(server, application_tree.show, name or app_name, cluster, output, watch=watch)
+    if noun == "workers":
+        from volary.cli.remote import workers
+
+        options.ask(server, workers.get, output)
     if noun == "app":
         options.ask(server, queries.get_app, name or app_name, output)
     if name or fleet or contexts:

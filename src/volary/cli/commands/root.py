@@ -15,6 +15,7 @@ from volary.cli.commands import (
     options,
     projects,
     remote,
+    workers,
     workspaces,
 )
 
@@ -376,6 +377,7 @@ def diff_targets(
 app.add_typer(convert.app, name="convert")
 app.add_typer(analysis.app, name="analysis")
 app.add_typer(clusters.app, name="cluster")
+app.add_typer(workers.app, name="worker")
 app.add_typer(workspaces.app, name="workspace")
 app.add_typer(applications.app, name="application")
 app.add_typer(projects.app, name="project")

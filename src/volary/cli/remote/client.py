@@ -49,6 +49,8 @@ class Client:
     def __init__(self, target: login.Target, session: aiohttp.ClientSession) -> None:
         self._base = target.server + "/api/v1/"
         self._server = target.server
+        #: Where it is.
+        self.address = target.server
         self._session = session
 
     @classmethod

@@ -8,6 +8,7 @@ was seen.
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -59,6 +60,32 @@ class AgentRegistry:
                 f" volary cluster remove {cluster} takes its rights",
             )
         return agent, token
+
+    async def join_worker(
+        self, name: str, clusters: Sequence[str], sealing_key: str
+    ) -> tuple[records.AgentRecord, str]:
+        """Register a worker for clusters, and return it with its token, which is shown once.
+
+        Raises:
+            refusals.Conflict: There is an agent or a worker of this name.
+            errors.UserError: The key is none.
+        """
+        _check_key(sealing_key)
+        now, token = self.clock.now(), new_token()
+        worker = records.AgentRecord(
+            name,
+            digest(token),
+            created=now,
+            rotated=now,
+            sealing_key=sealing_key,
+            document={"clusters": sorted(set(clusters))},
+        )
+        if not await self.store.agents.add(worker):
+            raise refusals.conflict(
+                f"there is an agent or a worker {name}",
+                hint=f"take another name, or take its rights: volary cluster remove {name}",
+            )
+        return worker, token
 
     async def rotate(self, cluster: str, sealing_key: str) -> tuple[records.AgentRecord, str]:
         """Give the agent of a cluster another token, and return it with that, which is shown once.

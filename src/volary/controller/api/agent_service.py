@@ -6,7 +6,7 @@ with the next look at the store elsewhere.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,12 +17,12 @@ from volary.agents import hellos
 from volary.agents.tunnel import tunnels
 from volary.clusters.observe import probes
 from volary.controller import refusals
-from volary.controller.agents import agent_registry, signing_key, tunnel_hub
+from volary.controller.agents import agent_registry, run_orders, signing_key, tunnel_hub
 from volary.controller.api import representations
 from volary.controller.api.commands import command_client
 from volary.controller.fleet import cluster_registry
 from volary.model import errors
-from volary.model.fleet import cluster_health
+from volary.model.fleet import cluster_health, fleets
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
@@ -81,6 +81,38 @@ class AgentRegistration(representations.Representation, frozen=True):
     addresses: tuple[str, ...]
 
 
+class WorkerRegistration(representations.Representation, frozen=True):
+    """What a worker needs; the token is shown this once."""
+
+    worker: str
+    clusters: tuple[str, ...]
+    token: str
+    #: By which it checks orders: public key of Ed25519, in base64.
+    signing_key: str
+    #: How it reaches the servers; empty: as whoever asks does.
+    addresses: tuple[str, ...]
+    temporal: hellos.Temporal
+
+
+class Taker(representations.Representation, frozen=True):
+    """A process that takes tasks."""
+
+    #: What it is, its number and its machine.
+    name: str
+    seen: datetime
+
+
+class TaskQueue(representations.Representation, frozen=True):
+    """Who takes the tasks of a cluster."""
+
+    cluster: str
+    queue: str
+    #: In the last minutes.
+    takers: tuple[Taker, ...]
+    #: Why nobody does; empty: somebody does.
+    reason: str
+
+
 @dataclass(slots=True)
 class AgentService:
     """See the module."""
@@ -90,10 +122,14 @@ class AgentService:
     clusters: cluster_registry.ClusterRegistry
     audit_trail: command_client.AuditLog
     key: signing_key.SigningKeyFile
+    #: Which tasks are carried out apart from servers.
+    apart: run_orders.ApartTasks
     #: How agents reach each server of this store.
     addresses: Sequence[str] = ()
     #: Where tasks come from; None: servers carry them out.
     temporal: hellos.Temporal | None = None
+    #: Asks Temporal who takes tasks from queues, and returns them by queue; None: there is none.
+    takers: Callable[[Sequence[str]], Awaitable[dict[str, tuple[Taker, ...]]]] | None = None
     _noted: dict[str, datetime] = field(default_factory=dict, init=False)
 
     # People.
@@ -118,6 +154,70 @@ class AgentService:
         async with self._noting(asker, "cluster.join", cluster):
             _, token = await self.registry.join(cluster, sealing_key)
         return self._registration(cluster, token, public)
+
+    async def join_worker(
+        self,
+        name: str,
+        clusters: Sequence[str],
+        asker: representations.Actor,
+        *,
+        sealing_key: str,
+    ) -> WorkerRegistration:
+        """Register a worker for clusters without agents.
+
+        Raises:
+            refusals.NotFound: One of them is not there.
+            refusals.Conflict: There is an agent or a worker of this name.
+            errors.UserError: Tasks are carried out by servers, or the key is none.
+        """
+        if self.temporal is None or not self.apart.everywhere:
+            raise errors.user_error(
+                "the servers carry tasks out themselves",
+                hint="write workers: apart under engine.temporal of the settings",
+            )
+        members = {member.name: member for member in self.clusters.members.clusters}
+        for cluster in clusters:
+            refusals.required(members.get(cluster), "cluster", cluster)
+        public = await asyncio.to_thread(self.key.public)
+        about = {"worker": name, "clusters": list(clusters)}
+        async with self.audit_trail.noting(asker, "worker.join", document=about):
+            made, token = await self.registry.join_worker(name, clusters, sealing_key)
+        addresses = tuple(self.addresses)
+        return WorkerRegistration(name, made.clusters, token, public, addresses, self.temporal)
+
+    async def workers(self) -> tuple[TaskQueue, ...]:
+        """Return who takes the tasks of each cluster, by its name.
+
+        Raises:
+            errors.UserError: Tasks are not carried out by Temporal.
+            errors.TemporaryError: Temporal does not answer.
+        """
+        if self.temporal is None or self.takers is None:
+            raise errors.user_error(
+                "there are no workers: the leading server carries runs out by itself",
+                hint="engine.temporal of the settings has Temporal carry them out",
+            )
+        members = sorted(self.clusters.members.clusters, key=lambda member: member.name)
+        queues = {
+            member.name: hellos.queue(self.temporal.queue_prefix, member.name) for member in members
+        }
+        taken = await self.takers(tuple(queues.values()))
+        return tuple(
+            TaskQueue(
+                member.name,
+                queues[member.name],
+                taken[queues[member.name]],
+                self._why_untaken(member, taken[queues[member.name]]),
+            )
+            for member in members
+        )
+
+    def _why_untaken(self, member: fleets.Cluster, takers: Sequence[Taker]) -> str:
+        if takers:
+            return ""
+        if not self.apart.has(member):
+            return "the leading server takes them while a run needs it"
+        return f"nobody takes tasks of {member.name}"
 
     async def rotate(
         self, cluster: str, asker: representations.Actor, *, sealing_key: str

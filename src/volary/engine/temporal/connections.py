@@ -1,5 +1,6 @@
 """How Temporal is reached."""
 
+import ipaddress
 import os
 import socket
 from dataclasses import dataclass, field
@@ -55,6 +56,17 @@ def of_settings(given: server_settings.Temporal, identity: str = "") -> Connecti
         )
     api_key = (_read(given.api_key_file) or b"").decode().strip()
     return Connection(given.address, given.namespace, secured, api_key, identity)
+
+
+def is_loopback(address: str) -> bool:
+    """Say whether a ``host:port`` is of this machine, so that a connection needs no TLS."""
+    host = address.rpartition(":")[0]
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False
 
 
 def identity_of(role: str) -> str:

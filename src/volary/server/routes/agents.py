@@ -56,7 +56,33 @@ async def remove_agent(request: requests.Request, cluster: str) -> responses.Res
     return encoding.one(request, await service.remove(cluster, commands.asker(request)))
 
 
-def _secret(request: requests.Request, made: agent_service.AgentRegistration) -> responses.Response:
+@router.get("/workers", responses=response_schemas.many(agent_service.TaskQueue))
+@access.needs(Permission.VIEW)
+async def list_workers(
+    request: requests.Request, cursor: paging.Cursor = "", limit: paging.Limit = 50
+) -> responses.Response:
+    """List who takes the tasks of each cluster, where Temporal carries runs out."""
+    queues = await server_state.of(request).service.agents.workers()
+    page = paging.cut(queues, lambda queue: queue.cluster, cursor, limit)
+    return encoding.many(request, page.items, page.cursor)
+
+
+@router.post("/workers/{worker}", responses=response_schemas.one(agent_service.WorkerRegistration))
+@access.needs(Permission.ADMINISTER, action="worker.join")
+async def join_worker(
+    request: requests.Request, worker: str, body: bodies.WorkerKey
+) -> responses.Response:
+    """Register a worker for clusters; its token is in the answer, and nowhere else."""
+    made = await server_state.of(request).service.agents.join_worker(
+        worker, body.clusters, commands.asker(request), sealing_key=body.sealing_key
+    )
+    return _secret(request, made)
+
+
+def _secret(
+    request: requests.Request,
+    made: agent_service.AgentRegistration | agent_service.WorkerRegistration,
+) -> responses.Response:
     answer = encoding.one(request, made)
     answer.headers["cache-control"] = "no-store"
     return answer

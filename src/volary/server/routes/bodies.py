@@ -175,6 +175,12 @@ class AgentKey(Body):
     )
 
 
+class WorkerKey(AgentKey):
+    """The key of a worker, made where it will run, and its clusters."""
+
+    clusters: list[str] = pydantic.Field(min_length=1, max_length=2000)
+
+
 class DeleteWorkspace(Body):
     """What may go."""
 

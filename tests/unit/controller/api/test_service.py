@@ -107,6 +107,7 @@ async def served(tmp_path: pathlib.Path) -> AsyncIterator[Served]:
                 leader.register,
                 audit,
                 signing_key.SigningKeyFile("", str(tmp_path)),
+                run_orders.ApartTasks(signing_key.SigningKeyFile("", str(tmp_path)).read),
             ),
             task_services.TaskServices(
                 store,
