@@ -1,23 +1,30 @@
 """Releases whose tasks other processes than the leader carry out, by signed orders."""
 
 import asyncio
+import base64
 import contextlib
+import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
 
 import command_world
+import forged_tasks
 import process_time
 import server_processes
 import temporal_server
 import waiting_world
 from controller_world import SPEED
+from kube_sandbox.apiserver import server
+from volary.agents.orders import keys, orders
+from volary.model import statuses
 from waiting_world import V1, V2
 
 #: Under which names the server and the workers know the clusters.
@@ -48,6 +55,8 @@ class Apart:
     temporal: str
     port: int
     heartbeat: str = "5s"
+    #: Told of each request to a cluster before it is carried out.
+    before: Callable[[str], None] = lambda _: None
 
     @contextlib.asynccontextmanager
     async def server(self) -> AsyncIterator[server_processes.ServerProcess]:
@@ -74,9 +83,11 @@ class Apart:
         return file
 
     @contextlib.asynccontextmanager
-    async def worker(self, identity: Path) -> AsyncIterator[command_world.Started]:
+    async def worker(
+        self, identity: Path, address: str = BESIDE
+    ) -> AsyncIterator[command_world.Started]:
         """Run ``volary worker``; it is killed at the end of the block."""
-        fleet = server_processes.fleet_of(self.world, self.base, BESIDE) / "fleet.yaml"
+        fleet = server_processes.fleet_of(self.world, self.base, address) / "fleet.yaml"
         async with self.world.start(
             "worker", "--identity", str(identity), "--fleet", str(fleet)
         ) as started:
@@ -89,10 +100,17 @@ async def opened(
     base: Path, temporal: temporal_server.Server, *names: str, **settings: Any
 ) -> AsyncIterator[Apart]:
     writes = server_processes.Writes()
+    given = Apart(None, writes, base, temporal.address, free_port())  # type: ignore[arg-type]
+
+    @web.middleware
+    async def tell(request: web.Request, handler: server.Handler) -> web.StreamResponse:
+        given.before(f"{request.host.partition(':')[0]} {request.method} {request.path}")
+        return await handler(request)
+
     async with command_world.world(
-        base, *names, middlewares=(writes.middleware,), **{"speed": SPEED, **settings}
-    ) as world:
-        yield Apart(world, writes, base, temporal.address, free_port())
+        base, *names, middlewares=(tell, writes.middleware), **{"speed": SPEED, **settings}
+    ) as given.world:
+        yield given
 
 
 async def test_a_release_runs_through_on_workers_alone(
@@ -117,3 +135,152 @@ async def test_a_release_runs_through_on_workers_alone(
         assert given.writes.by(CENTRE) == []
         assert [line for line in log["items"] if "configured" in line["text"]]
         assert shown.out.count("worker hands") == 2
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+async def test_a_worker_is_lost_in_mid_stage_and_another_one_goes_on(
+    tmp_path: Path, temporal: temporal_server.Server, sent: signal.Signals
+) -> None:
+    async with opened(tmp_path, temporal, "us") as given:
+        first = waiting_world.describe(given.world)
+        async with given.server() as server:
+            identity = await given.join()
+            async with given.worker(identity) as lost:
+                await server.synced(first)
+                stopped = asyncio.Event()
+
+                def stop(request: str) -> None:
+                    if request.startswith(BESIDE) and "PATCH" in request and "canary" in request:
+                        lost.interrupt(sent)
+                        stopped.set()
+
+                given.before = stop
+                second = given.world.edit("deployment.yaml", V1, V2)
+                async with asyncio.timeout(process_time.HANG):
+                    await stopped.wait()
+                given.before = lambda _: None
+                await given.writes.still()
+                written = len(given.writes.by(BESIDE))
+                # Whoever goes on knows the clusters by the other name.
+                async with given.worker(identity, CENTRE):
+                    run = await server.asks(second)
+                    touched = (await server.run(run))["clusters"]
+                    lost.interrupt(signal.SIGCONT)
+                    await given.writes.still()
+                    await server.approve(run)
+                    ended = await server.ended(run)
+
+        assert ended["status"] == "succeeded", ended["reason"]
+        assert given.world.images("us") == f"{V2} 2/2"
+        assert [each["name"] for each in touched if each["touched"]] == ["us"]
+        assert len(given.writes.by(BESIDE)) == written
+        assert given.writes.by(CENTRE)
+
+
+async def test_the_server_is_killed_and_comes_back_while_a_worker_works(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    async with opened(tmp_path, temporal, "us") as given, contextlib.AsyncExitStack() as stack:
+        first = waiting_world.describe(given.world)
+        async with given.server() as server:
+            identity = await given.join()
+            await stack.enter_async_context(given.worker(identity))
+            await server.synced(first)
+            given.writes.held = BESIDE
+            second = given.world.edit("deployment.yaml", V1, V2)
+            async with asyncio.timeout(process_time.HANG):
+                while not given.writes.waiting:
+                    await asyncio.sleep(0.05)
+        # It was killed with SIGKILL at the end of the block; the worker is in mid-stage.
+        given.writes.held = ""
+        given.writes.answered.set()
+        async with given.server() as server:
+            run = await server.asks(second)
+            await server.approve(run)
+            ended = await server.ended(run)
+            _, log = await server.get(f"/api/v1/runs/{run}/logs")
+
+        assert ended["status"] == "succeeded", ended["reason"]
+        assert given.world.images("us") == f"{V2} 2/2"
+        assert given.writes.by(CENTRE) == []
+        lines = [(line["stage"], line["at"], line["text"]) for line in log["items"]]
+        assert [text for stage, _, text in lines if "CANARY_ROLLOUT" in stage and "simple" in text]
+        assert len(set(lines)) == len(lines)
+
+
+async def test_where_nobody_takes_tasks_the_cluster_is_unreachable_until_somebody_does(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    async with opened(tmp_path, temporal, "us") as given:
+        first = waiting_world.describe(given.world)
+        async with given.server() as server:
+            identity = await given.join()
+
+            def is_unreachable(body: Any) -> bool:
+                return "no agent or worker of us takes tasks" in str(body)
+
+            runs = await server.until("/api/v1/runs", lambda body: body["items"])
+            run = runs["items"][0]["id"]
+            await server.until(f"/api/v1/runs/{run}", is_unreachable)
+            shown = await given.world.volary("get", "workers", "--server", server.url)
+            before = list(given.writes.sent)
+            async with given.worker(identity):
+                await server.synced(first)
+                ended = await server.ended(run)
+
+        assert ended["status"] == "succeeded", ended["reason"]
+        assert "nobody takes tasks of us" in shown.out
+        assert before == []
+
+
+async def test_what_no_controller_signed_is_refused_and_writes_nothing(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    async with (
+        opened(tmp_path, temporal, "us", "eu") as given,
+        forged_tasks.thief(temporal.address) as thief,
+    ):
+        first = waiting_world.describe(given.world)
+        async with given.server() as server, given.worker(await given.join()):
+            await server.synced(first)
+            second = given.world.edit("deployment.yaml", V1, V2)
+            run = await server.asks(second)
+            task = next(one for one in await thief.tasks(run) if one.context["target"] == "us")
+            versions = await given.world.settled()
+            sent = len(given.writes.sent)
+            stranger = keys.read(keys.generate())
+            real = orders.SignedOrder(**task.order)
+            resigned = base64.b64encode(
+                stranger.sign(b"volary.order.1\n" + real.order.encode())
+            ).decode()
+            early = {**task.context["stage"], "name": "K8S_PRIMARY_ROLLOUT", "options": {}}
+            forged = {
+                "no order": replace(task, order={}),
+                "tampered": replace(
+                    task, order={**task.order, "order": real.order.replace("shop", "bank", 1) + " "}
+                ),
+                "signed by another key": replace(
+                    task, order={"order": real.order, "signature": resigned}
+                ),
+                "of another cluster": replace(task, context={**task.context, "target": "eu"}),
+                "of another run": replace(task, context={**task.context, "run_id": "run-x"}),
+                "a stage that is not of the run": replace(
+                    task, context={**task.context, "stage": early}
+                ),
+            }
+            said = {}
+            for name, each in forged.items():
+                cluster = each.context["target"]
+                outcome = await thief.has_done(cluster, each)
+                said[name] = outcome.reason
+                assert outcome.status is statuses.TaskStatus.FAILED, (name, outcome)
+            after = await given.world.settled()
+
+        assert "no order of the controller" in said["no order"]
+        assert "not signed by the controller" in said["tampered"]
+        assert "not signed by the controller" in said["signed by another key"]
+        assert "and not for" in said["of another cluster"]
+        assert "and not for run-x" in said["of another run"]
+        assert "not one that the controller has signed" in said["a stage that is not of the run"]
+        assert after == versions
+        assert len(given.writes.sent) == sent

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from volary.engine.temporal import engine_hosts
 
 
+#: Heartbeats in which somebody who works beside a cluster takes a task, where somebody is there.
+_UNTAKEN = 2.0
+
+
 class Engine(Protocol):
     """Makes what carries a run out."""
 
@@ -99,6 +103,7 @@ async def _opened_temporal(
         await connections.connect(connection),
         inputs.elapsed,
         heartbeat_seconds=given.heartbeat.total_seconds(),
+        untaken_seconds=_UNTAKEN * given.heartbeat.total_seconds(),
     )
     async with host.working():
         yield host
