@@ -83,13 +83,28 @@ def secret(wanted: AgentDeployment) -> json.JsonObject:
     }
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as people do, and everything out."""
+
+    def ignore_aliases(self, _: object) -> bool:
+        return True
+
+
+def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _write_text)
+
+
 def render(objects: Sequence[json.JsonObject]) -> str:
     """Return objects as YAML."""
-    return yaml.safe_dump_all(objects, sort_keys=False, explicit_start=True)
+    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, explicit_start=True)
 
 
 def _object(version: str, kind: str, namespace: str, name: str) -> json.JsonObject:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    metadata: json.JsonObject = {"name": name, **({"namespace": namespace} if namespace else {})}
     metadata["labels"] = {"app.kubernetes.io/name": NAME}
     return {"apiVersion": version, "kind": kind, "metadata": metadata}
 
