@@ -164,7 +164,7 @@ async def test_a_worker_is_lost_in_mid_stage_and_another_one_goes_on(
                 # Whoever goes on knows the clusters by the other name.
                 async with given.worker(identity, CENTRE):
                     run = await server.asks(second)
-                    touched = (await server.run(run))["clusters"]
+                    touched = (await server.run(run))["targets"]
                     lost.interrupt(signal.SIGCONT)
                     await given.writes.still()
                     await server.approve(run)
@@ -189,8 +189,7 @@ async def test_the_server_is_killed_and_comes_back_while_a_worker_works(
             given.writes.held = BESIDE
             second = given.world.edit("deployment.yaml", V1, V2)
             async with asyncio.timeout(process_time.HANG):
-                while not given.writes.waiting:
-                    await asyncio.sleep(0.05)
+                await process_time.until(lambda: bool(given.writes.waiting))
         # It was killed with SIGKILL at the end of the block; the worker is in mid-stage.
         given.writes.held = ""
         given.writes.answered.set()

@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import aiohttp
 
@@ -15,30 +15,17 @@ from volary.agents.tasks import (
     task_loop,
     worker_identities,
 )
-from volary.cli import console, exit_codes, log_output, server_process
+from volary.cli import console, exit_codes, log_output, server_process, temporal_files
 from volary.clusters.client import client_pool, write_rules
 from volary.controller import inputs
 from volary.controller.persistence import redaction
 from volary.controller.planning import opened_applications
 from volary.engine.temporal import connections
-from volary.model import errors, server_settings
+from volary.model import errors
 from volary.model.fleet import fleets
 
 
-@dataclass(frozen=True, slots=True)
-class TemporalFiles:
-    """How the connection to Temporal is secured; see `server_settings.TemporalTls`."""
-
-    ca: str = ""
-    certificate: str = ""
-    key: str = ""
-    server_name: str = ""
-    api_key: str = ""
-    #: Secured by what the machine believes, also without any of these files.
-    tls: bool = False
-
-
-async def work(identity_file: str, fleet_file: str, files: TemporalFiles) -> int:
+async def work(identity_file: str, fleet_file: str, files: temporal_files.TemporalFiles) -> int:
     """Take tasks until SIGINT or SIGTERM.
 
     Raises:
@@ -51,7 +38,8 @@ async def work(identity_file: str, fleet_file: str, files: TemporalFiles) -> int
     handler.setFormatter(server_process.Formatter("%(asctime)s %(levelname)s %(message)s", secrets))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     connection = connections.of_settings(
-        _temporal(identity, files), connections.identity_of(f"worker {identity.name}")
+        temporal_files.settings(identity.temporal, files),
+        connections.identity_of(f"worker {identity.name}"),
     )
     console.tell(f"worker {identity.name}: takes tasks of {', '.join(identity.clusters)}")
     with handler.keep_telling():
@@ -65,18 +53,19 @@ async def _take(
     connection: connections.Connection,
 ) -> None:
     clock = inputs.SystemClock()
-    headers = {"authorization": f"Bearer {identity.token}"}
     async with (
-        aiohttp.ClientSession(headers=headers, trust_env=True) as session,
+        aiohttp.ClientSession(trust_env=True) as session,
         client_pool.open_pool(members, clock=clock, rule=write_rules.refuse_own_writes) as clusters,
     ):
         runs = bundled_runs.BundledRuns(
             bundled_runs.Identity(
                 identity.clusters,
                 [keys.read_verifying(identity.signing_key)],
-                [keys.read_opening(identity.opening_key.encode())],
+                lambda: [keys.read_opening(identity.opening_key.encode())],
             ),
-            server_services.ServerServices(session, lambda: identity.servers),
+            server_services.ServerServices(
+                session, lambda: identity.token, lambda: identity.servers
+            ),
             clusters,
             permissions.PermitAll(),
             clock,
@@ -106,23 +95,3 @@ def _members(identity: worker_identities.WorkerIdentity, known: fleets.Fleet) ->
             hint="a worker needs credentials: write kubeconfig there, in a fleet file of its own",
         )
     return replace(known, clusters=chosen)
-
-
-def _temporal(
-    identity: worker_identities.WorkerIdentity, files: TemporalFiles
-) -> server_settings.Temporal:
-    """Return how Temporal is reached.
-
-    Raises:
-        errors.UserError: It would be reached without TLS, and is not of this machine.
-    """
-    known = identity.temporal
-    tls = None
-    if files.tls or files.ca or files.certificate:
-        tls = server_settings.TemporalTls(files.ca, files.certificate, files.key, files.server_name)
-    elif not connections.is_loopback(known.address):
-        raise errors.user_error(
-            f"the connection to Temporal at {known.address} would not be secured",
-            hint="name its certificates with --temporal-ca, or use --temporal-tls",
-        )
-    return server_settings.Temporal(known.address, known.namespace, tls, files.api_key)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from volary.agents.orders import keys, orders, sealing
+from volary.agents.policy import decisions
 from volary.agents.tasks import (
     bundled_clients,
     bundles,
@@ -24,7 +25,7 @@ from volary.agents.tasks import (
     services,
 )
 from volary.analysis.metering import meters
-from volary.clusters.client import client_pool, fleet_clients, write_rules
+from volary.clusters.client import client_pool, fleet_clients, object_places, write_rules
 from volary.clusters.transport import write_permits
 from volary.concurrency import background_tasks, work_threads
 from volary.engine import executor
@@ -54,7 +55,8 @@ class Identity:
     clusters: Collection[str]
     #: The controller's.
     signed_by: Sequence[keys.VerifyingKey] = field(repr=False)
-    opened_with: Sequence[keys.OpeningKey] = field(repr=False)
+    #: As they are now: they may be changed meanwhile.
+    opened_with: Callable[[], Sequence[keys.OpeningKey]] = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ class _Opened:
     bundle: bundles.Bundle
     host: hosted_runs.TaskHost
     reports: reports.Reports
+    clients: bundled_clients.BundledClients
 
 
 class BundledRuns:
@@ -101,7 +104,8 @@ class BundledRuns:
             errors.TemporaryError: The server does not answer now.
         """
         opened = await self._open(order, context.run_id, context.target)
-        self._check_task(opened.bundle, context)
+        _check_stages(opened.bundle, context)
+        await self._check_permitted(opened, context)
         return opened.host
 
     async def of_conclusion(self, given: documents.ConclusionInput) -> hosted_runs.TaskHost:
@@ -147,29 +151,22 @@ class BundledRuns:
         return self._made(bundle)
 
     def _unsealed(self, sealed: bytes) -> bundles.Bundle:
-        return bundles.read(sealing.unseal(sealed, self._identity.opened_with))
+        return bundles.read(sealing.unseal(sealed, self._identity.opened_with()))
 
-    def _check_task(self, bundle: bundles.Bundle, context: executor.TaskContext) -> None:
-        """See that a task is one of those that the bundle is for.
+    async def _check_permitted(self, opened: _Opened, context: executor.TaskContext) -> None:
+        """See that a task may be carried out here, before anything of it is.
 
         Raises:
-            hosted_runs.RefusedError: It is not, or is not permitted here.
+            hosted_runs.RefusedError: It may not.
+            errors.TemporaryError: The cluster does not say where its objects would be.
         """
-        known = {_text(stage) for stage in bundle.stages}
-        stages = (context.stage, *context.begun)
-        if any(_text(stage) not in known for stage in stages if not _is_rollback(stage)):
-            raise hosted_runs.RefusedError(
-                f"stage {context.stage_id} is not one that the controller has signed"
-            )
-        if context.application != bundle.application.name:
-            raise hosted_runs.RefusedError(
-                f"the order is for application {bundle.application.name}"
-            )
-        refusal = self._permitted.refusal_of_task(
-            project=bundle.project,
-            application=bundle.application.name,
-            stage=context.stage.name,
-        )
+        bundle = opened.bundle
+        work = decisions.Work(bundle.application.name, bundle.project, context.stage.name)
+        refusal = self._permitted.refusal_of_identity(bundle.identity)
+        refusal = refusal or self._permitted.refusal_of_task(work, ())
+        if not refusal:
+            targets = await _targets(opened, context)
+            refusal = self._permitted.refusal_of_task(work, targets)
         if refusal:
             raise hosted_runs.RefusedError(refusal)
 
@@ -188,16 +185,12 @@ class BundledRuns:
             clean=lambda document: redaction.clean_document(masker, document),
             conclude=lambda: performer.conclude_on(bundle.cluster.name),
         )
-        return _Opened(bundle, host, saying)
+        return _Opened(bundle, host, saying, known)
 
     def _rule(self, bundle: bundles.Bundle) -> Callable[[write_rules.Write], str]:
         def refusal(write: write_rules.Write) -> str:
-            return self._permitted.refusal_of_write(
-                write,
-                project=bundle.project,
-                application=bundle.application.name,
-                stage=_STAGE.get(),
-            )
+            work = decisions.Work(bundle.application.name, bundle.project, _STAGE.get())
+            return self._permitted.refusal_of_write(work, write)
 
         return refusal
 
@@ -217,6 +210,41 @@ class BundledRuns:
     async def _flush(self) -> None:
         for opened in tuple(self._opened.values()):
             await opened.reports.flush()
+
+
+def _check_stages(bundle: bundles.Bundle, context: executor.TaskContext) -> None:
+    """See that a task is one of those that the bundle is for.
+
+    Raises:
+        hosted_runs.RefusedError: It is not.
+    """
+    known = {_text(stage) for stage in bundle.stages}
+    stages = (context.stage, *context.begun)
+    if any(_text(stage) not in known for stage in stages if not _is_rollback(stage)):
+        raise hosted_runs.RefusedError(
+            f"stage {context.stage_id} is not one that the controller has signed"
+        )
+    if context.application != bundle.application.name:
+        raise hosted_runs.RefusedError(f"the order is for application {bundle.application.name}")
+
+
+async def _targets(opened: _Opened, context: executor.TaskContext) -> list[decisions.Target]:
+    """Return what a task is about: the objects that it brings, or goes back to."""
+    is_before = _is_rollback(context.stage)
+    commit = context.running_commit if is_before else context.commit
+    objects = [
+        item
+        for side in opened.bundle.sides
+        if (side.commit, side.is_before) == (commit, is_before)
+        for item in side.manifests
+    ]
+    client = await opened.clients.client(context.target)
+    if not objects or isinstance(client, fleet_clients.Unavailable):
+        return []
+    places, _ = await object_places.find(client, objects)
+    return [
+        decisions.Target(place.kind.group, place.kind.kind, place.namespace) for place in places
+    ]
 
 
 def _is_rollback(stage: pipelines.Stage) -> bool:

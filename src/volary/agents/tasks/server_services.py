@@ -31,8 +31,9 @@ _LONGEST_REASON = 500
 class ServerServices:
     """See `services.Services`."""
 
-    #: Sends the agent's token.
     session: aiohttp.ClientSession
+    #: The token to show, as it is now.
+    token: Callable[[], str] = field(repr=False)
     #: The addresses of the servers, as they are known now.
     servers: Callable[[], Sequence[str]]
     #: That answered last.
@@ -116,13 +117,18 @@ class ServerServices:
             async with self.session.post(
                 f"{address.rstrip('/')}{PATH}/{path}",
                 data=text,
-                headers={"content-type": "application/json"},
+                headers={
+                    "content-type": "application/json",
+                    "authorization": f"Bearer {self.token()}",
+                },
                 timeout=_PATIENCE,
                 allow_redirects=False,
             ) as answer:
                 body = await answers.read_whole(answer, _LARGEST)
                 status = answer.status
-        except (aiohttp.ClientError, TimeoutError, answers.TooLargeError) as error:
+        except errors.UserError as error:  # the token cannot be read now
+            raise errors.TemporaryError(str(error)) from error
+        except (aiohttp.ClientError, TimeoutError, OSError, answers.TooLargeError) as error:
             raise errors.TemporaryError(f"cannot be reached ({type(error).__name__})") from error
         if _OK <= status < _MULTIPLE:
             return body

@@ -20,22 +20,12 @@ def work(
         str, typer.Option(metavar="FILE", help="What `volary worker join` printed.")
     ] = "worker.json",
     fleet: options.FleetFile = "",
-    temporal_tls: Annotated[
-        bool, typer.Option("--temporal-tls", help="Secure the connection to Temporal.")
-    ] = False,
-    temporal_ca: Annotated[
-        str, typer.Option(metavar="FILE", help="Certificates that are believed of it, PEM.")
-    ] = "",
-    temporal_certificate: Annotated[
-        str, typer.Option(metavar="FILE", help="This worker's certificate for it, PEM.")
-    ] = "",
-    temporal_key: Annotated[str, typer.Option(metavar="FILE", help="Its private key, PEM.")] = "",
-    temporal_server_name: Annotated[
-        str, typer.Option(metavar="NAME", help="The name that its certificate is for.")
-    ] = "",
-    temporal_api_key: Annotated[
-        str, typer.Option(metavar="FILE", help="A key of its API, sent with each call.")
-    ] = "",
+    temporal_tls: options.TemporalTls = False,
+    temporal_ca: options.TemporalCa = "",
+    temporal_certificate: options.TemporalCertificate = "",
+    temporal_key: options.TemporalKey = "",
+    temporal_server_name: options.TemporalServerName = "",
+    temporal_api_key: options.TemporalApiKey = "",
 ) -> None:
     """Take tasks on the clusters of an identity, and carry them out, until it is stopped.
 
@@ -43,9 +33,9 @@ def work(
     """
     if context.invoked_subcommand is not None:
         return
-    from volary.cli import worker_process
+    from volary.cli import temporal_files, worker_process
 
-    files = worker_process.TemporalFiles(
+    files = temporal_files.TemporalFiles(
         temporal_ca,
         temporal_certificate,
         temporal_key,

@@ -49,8 +49,6 @@ class Client:
     def __init__(self, target: login.Target, session: aiohttp.ClientSession) -> None:
         self._base = target.server + "/api/v1/"
         self._server = target.server
-        #: Where it is.
-        self.address = target.server
         self._session = session
 
     @classmethod
@@ -62,6 +60,11 @@ class Client:
             headers=headers, read_bufsize=_LONGEST_LINE, trust_env=True
         ) as session:
             yield cls(target, session)
+
+    @property
+    def address(self) -> str:
+        """The server's URL."""
+        return self._server
 
     async def get(self, *path: str, **query: str | int) -> json.JsonObject:
         """Return one answer.

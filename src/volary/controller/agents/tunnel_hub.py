@@ -18,6 +18,8 @@ from volary.agents.tunnel import pipes, tunnels
 _LOG = logging.getLogger(__name__)
 #: Tunnels of one agent at once: its processes, and what is left of broken connections.
 MOST_TUNNELS = 8
+#: Characters: addresses of sockets may have about a hundred, ours included.
+_LONGEST_DIRECTORY = 40
 
 
 class TooManyTunnelsError(Exception):
@@ -155,5 +157,7 @@ class TunnelHub:
 @asynccontextmanager
 async def open_hub(*, timing: tunnels.Timing | None = None) -> AsyncIterator[TunnelHub]:
     """Open a hub without tunnels; its directory goes with it."""
-    with tempfile.TemporaryDirectory(prefix="volary-agents-") as directory:  # mode 0700
+    is_short = len(tempfile.gettempdir()) < _LONGEST_DIRECTORY
+    place = None if is_short else "/tmp"
+    with tempfile.TemporaryDirectory(prefix="volary-agents-", dir=place) as directory:  # mode 0700
         yield TunnelHub(Path(directory), timing=timing)

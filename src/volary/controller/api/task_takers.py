@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from volary.controller.api import agent_service
 from volary.model import server_settings
 
 if TYPE_CHECKING:
-    from temporalio import client
+    from volary.engine.temporal import connections
 
 #: Queues that are asked about at once.
 _AT_ONCE = 16
@@ -17,11 +17,10 @@ _AT_ONCE = 16
 
 @dataclass(slots=True)
 class TaskTakers:
-    """Asks Temporal; its connection is opened with the first question."""
+    """Asks Temporal."""
 
     settings: server_settings.Temporal
-    _client: "client.Client | None" = None
-    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _reader: "connections.QueueReader | None" = None
 
     async def of(self, queues: Sequence[str]) -> dict[str, tuple[agent_service.Taker, ...]]:
         """Return who takes tasks from each queue.
@@ -33,16 +32,12 @@ class TaskTakers:
         # Here alone: most installations do without it.
         from volary.engine.temporal import connections
 
-        async with self._opening:
-            if self._client is None:
-                role = connections.identity_of("server, asking")
-                connection = connections.of_settings(self.settings, role)
-                self._client = await connections.connect(connection)
-        slots, asked = asyncio.Semaphore(_AT_ONCE), self._client
+        reader = self._reader or connections.QueueReader(self.settings, "server, asking")
+        slots, self._reader = asyncio.Semaphore(_AT_ONCE), reader
 
         async def ask(queue: str) -> tuple[agent_service.Taker, ...]:
             async with slots:
-                known = await connections.pollers(asked, queue)
+                known = await reader.pollers(queue)
             return tuple(agent_service.Taker(one.identity, one.seen) for one in known)
 
         found = await asyncio.gather(*map(ask, queues))

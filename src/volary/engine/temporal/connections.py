@@ -1,5 +1,6 @@
 """How Temporal is reached."""
 
+import asyncio
 import ipaddress
 import os
 import socket
@@ -125,12 +126,30 @@ class Poller:
 _PATIENCE = timedelta(seconds=10)
 
 
-async def pollers(connection: client.Client, queue: str) -> tuple[Poller, ...]:
-    """Return who has taken tasks from a queue in the last minutes, or has asked for some.
+class QueueReader:
+    """Reads who takes tasks from queues; its connection is opened with the first question."""
 
-    Raises:
-        errors.TemporaryError: Temporal does not answer.
-    """
+    def __init__(self, settings: server_settings.Temporal, role: str) -> None:
+        self._settings = settings
+        self._role = role
+        self._client: client.Client | None = None
+        self._opening = asyncio.Lock()
+
+    async def pollers(self, queue: str) -> tuple[Poller, ...]:
+        """Return who has taken tasks from a queue in the last minutes, or has asked for some.
+
+        Raises:
+            errors.UserError: A file that the settings name cannot be read.
+            errors.TemporaryError: Temporal does not answer.
+        """
+        async with self._opening:
+            if self._client is None:
+                identity = identity_of(self._role)
+                self._client = await connect(of_settings(self._settings, identity))
+        return await _pollers(self._client, queue)
+
+
+async def _pollers(connection: client.Client, queue: str) -> tuple[Poller, ...]:
     request = DescribeTaskQueueRequest(
         namespace=connection.namespace,
         task_queue=TaskQueue(name=queue),
