@@ -39,4 +39,3 @@ async def test_a_cluster_is_read_through_its_agent(tmp_path: Path) -> None:
                 agent.process.send_signal(signal.SIGKILL)
                 await agent_world.cluster_is(server, "us", "unreachable", "none is connected")
             print(server.process.said)
-

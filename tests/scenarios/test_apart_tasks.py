@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import json
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,8 +16,10 @@ from aiohttp import web
 
 pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
 
+import agent_world
 import command_world
 import forged_tasks
+import metrics_server
 import process_time
 import server_processes
 import temporal_server
@@ -27,6 +30,26 @@ from volary.agents.orders import keys, orders
 from volary.model import statuses
 from waiting_world import V1, V2
 
+#: An analysis of its own, and one beside another stage.
+MEASURED = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  service: {kind: Service, name: simple}
+  pipeline:
+    stages:
+    - name: K8S_CANARY_ROLLOUT
+      with: {replicas: 1}
+      analysis:
+        metrics: &metrics
+        - {name: errors, provider: prom, interval: 1s, query: 'errors{cluster="{{ cluster }}"}',
+           expected: {max: 1}}
+    - {name: ANALYSIS, with: {duration: 2s, metrics: *metrics}}
+    - {name: WAIT_APPROVAL, with: {approvers: [local]}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: K8S_CANARY_CLEAN}
+"""
 #: Under which names the server and the workers know the clusters.
 CENTRE, BESIDE = server_processes.ADDRESSES
 
@@ -55,6 +78,8 @@ class Apart:
     temporal: str
     port: int
     heartbeat: str = "5s"
+    #: Of the server, in place of its usual one.
+    fleet: str = ""
     #: Told of each request to a cluster before it is carried out.
     before: Callable[[str], None] = lambda _: None
 
@@ -67,6 +92,7 @@ class Apart:
             f"sqlite:{self.base / 'volary.db'}",
             address=CENTRE,
             engine={"temporal": engine},
+            **({"fleet": self.fleet} if self.fleet else {}),
             listen=f"127.0.0.1:{self.port}",
         ) as server:
             yield server
@@ -207,29 +233,27 @@ async def test_the_server_is_killed_and_comes_back_while_a_worker_works(
         assert len(set(lines)) == len(lines)
 
 
-async def test_where_nobody_takes_tasks_the_cluster_is_unreachable_until_somebody_does(
+async def test_where_nobody_takes_tasks_the_cluster_is_unreachable(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
     async with opened(tmp_path, temporal, "us") as given:
-        first = waiting_world.describe(given.world)
+        waiting_world.describe(given.world)
         async with given.server() as server:
             identity = await given.join()
-
-            def is_unreachable(body: Any) -> bool:
-                return "no agent or worker of us takes tasks" in str(body)
-
             runs = await server.until("/api/v1/runs", lambda body: body["items"])
-            run = runs["items"][0]["id"]
-            await server.until(f"/api/v1/runs/{run}", is_unreachable)
+            # Its application does not say to go on without clusters that are not reached.
+            ended = await server.ended(runs["items"][0]["id"])
             shown = await given.world.volary("get", "workers", "--server", server.url)
             before = list(given.writes.sent)
             async with given.worker(identity):
-                await server.synced(first)
-                ended = await server.ended(run)
+                second = given.world.edit("deployment.yaml", V1, V2)
+                await server.synced(second)
 
-        assert ended["status"] == "succeeded", ended["reason"]
+        assert ended["status"] == "failed"
+        assert "us: no agent or worker of us" in ended["reason"]
         assert "nobody takes tasks of us" in shown.out
         assert before == []
+        assert given.world.images("us") == f"{V2} 2/2"
 
 
 async def test_what_no_controller_signed_is_refused_and_writes_nothing(
@@ -283,3 +307,107 @@ async def test_what_no_controller_signed_is_refused_and_writes_nothing(
         assert "not one that the controller has signed" in said["a stage that is not of the run"]
         assert after == versions
         assert len(given.writes.sent) == sent
+
+
+@contextlib.asynccontextmanager
+async def beside(
+    given: Apart, server: server_processes.ServerProcess, policy: str
+) -> AsyncIterator[command_world.Started]:
+    """Run the agent of us, which is reached through it alone."""
+    joined = await agent_world.join(given.world, server, "us")
+    files = agent_world.AgentFiles(given.base / "agent", "us")
+    files.write(joined.token, policy)
+    config = next(each for each in joined.objects if each["kind"] == "ConfigMap")
+    secret = next(each for each in joined.objects if each["kind"] == "Secret")
+    for name, text in (
+        ("private-key.pem", secret["stringData"]["private-key.pem"]),
+        ("signing-key", config["data"]["signing-key"]),
+    ):
+        (files.directory / name).write_text(text)
+        (files.directory / name).chmod(0o600)
+    kubeconfig = server_processes.fleet_of(given.world, given.base, BESIDE) / "us.kubeconfig"
+    async with given.world.start(
+        *("agent", "--cluster", "us", "--server", server.url),
+        *("--token-file", str(files.token), "--policy", str(files.policy)),
+        *("--kubeconfig", str(kubeconfig)),
+        *("--private-key", str(files.directory / "private-key.pem")),
+        *("--signing-key", str(files.directory / "signing-key")),
+    ) as started:
+        await started.until("takes tasks from")
+        yield started
+
+
+OWNERS = """\
+apiVersion: volary.dev/v1
+kind: AgentPolicy
+spec:
+  read: true
+  rules:
+  - applications: [simple]
+    namespaces: [default]
+    kinds: %s
+    stages: %s
+"""
+
+
+async def test_an_agent_carries_a_release_out_with_its_analysis(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    async with opened(tmp_path, temporal, "us") as given, metrics_server.serve() as metrics:
+        first = waiting_world.describe(given.world, MEASURED)
+        fleet = agent_world.write_fleet(given.world, given.base, "us")
+        provider = {"name": "prom", "type": "prometheus", "config": {"address": metrics.url}}
+        described = json.loads(fleet.read_text())
+        fleet.write_text(json.dumps({**described, "analysisProviders": [provider]}))
+        given.fleet = str(fleet)
+        async with given.server() as server, beside(given, server, OWNERS % ("[]", "[]")):
+            await server.synced(first)
+            second = given.world.edit("deployment.yaml", V1, V2)
+            run = await server.asks(second)
+            await server.approve(run)
+            ended = await server.ended(run)
+            _, found = await server.get(f"/api/v1/runs/{run}/findings")
+
+        assert ended["status"] == "succeeded", ended["reason"]
+        assert given.world.images("us") == f"{V2} 2/2"
+        assert given.writes.by(BESIDE)
+        assert given.writes.by(CENTRE) == []
+        kinds = {(each["stage"], each["kind"]) for each in found["items"]}
+        assert ("0-K8S_CANARY_ROLLOUT", "measurement") in kinds
+        assert metrics.queries
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (OWNERS % ("[ConfigMap]", "[]"), "it is not for"),
+        (OWNERS % ("[]", "[K8S_SYNC]"), "it is not for stage K8S_CANARY_ROLLOUT"),
+        (
+            (OWNERS % ("[]", "[]")).replace("[simple]", '["shop*"]'),
+            "it is not for application simple",
+        ),
+        ((OWNERS % ("[]", "[]")).replace("[default]", "[team-a]"), "in namespace default"),
+    ],
+    ids=["kinds", "stages", "applications", "namespaces"],
+)
+async def test_what_the_owner_of_a_cluster_forbids_is_not_written(
+    tmp_path: Path, temporal: temporal_server.Server, policy: str, why: str
+) -> None:
+    async with opened(tmp_path, temporal, "us") as given:
+        await given.world.deployed()
+        waiting_world.describe(given.world)
+        given.fleet = str(agent_world.write_fleet(given.world, given.base, "us"))
+        given.world.edit("deployment.yaml", V1, V2)
+        versions = await given.world.settled()
+        written = len(given.writes.sent)
+        async with given.server() as server, beside(given, server, policy):
+            runs = await server.until("/api/v1/runs", lambda body: body["items"])
+            run = runs["items"][0]["id"]
+            ended = await server.ended(run)
+            after = await given.world.settled()
+
+        assert ended["status"] == "failed", ended
+        assert why in ended["reason"]
+        assert "policy.yaml" in ended["reason"]
+        assert after == versions
+        assert len(given.writes.sent) == written
