@@ -5,6 +5,7 @@ The agents are processes, and only they have the kubeconfigs of their clusters.
 
 import contextlib
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +101,12 @@ async def agent(
         *("--kubeconfig", str(kubeconfig)),
     ) as started:
         yield started
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on at this moment."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
 
 
 async def cluster_is(

@@ -42,6 +42,36 @@ export interface Adopt {
   reason: string;
 }
 
+/** An agent beside a cluster. */
+export interface Agent {
+  name: string;
+  clusters: string[];
+  status: string;
+  reason: string;
+  version: string;
+  protocol: number;
+  seen: string | null;
+  created: string;
+  rotated: string;
+  rotating: boolean;
+  policy: string[];
+}
+
+/** The key of an agent, made where it will run. */
+export interface AgentKey {
+  /** Public key of X25519, in base64. */
+  sealingKey: string;
+}
+
+/** What an agent needs to connect; the token is shown this once. */
+export interface AgentRegistration {
+  agent: string;
+  cluster: string;
+  token: string;
+  signingKey: string;
+  addresses: string[];
+}
+
 /** What is known of an API token. */
 export interface ApiToken {
   id: string;

@@ -104,7 +104,8 @@ def read(method: str, target: str) -> ApiRequest:
         RefusedError: It is not understood, or may never be sent.
     """
     raw_path, _, raw_query = target.partition("?")
-    if len(raw_path) > _LONGEST_PATH or len(raw_query) > _LONGEST_QUERY or "#" in target:
+    is_long = len(raw_path) > _LONGEST_PATH or len(raw_query) > _LONGEST_QUERY
+    if is_long or "#" in target or not target.isascii():
         raise RefusedError("the address is too long, or none")
     query = _query(raw_query)
     if method not in ("GET", *_WRITES):
@@ -130,7 +131,8 @@ def _segments(raw: str) -> list[str]:
         raise RefusedError("the path is none")
     segments = []
     for part in raw[1:].split("/"):
-        decoded = parse.unquote(part, errors="strict") if part.isascii() else ""
+        # What is no text is no name either.
+        decoded = parse.unquote(part, errors="replace") if part.isascii() else ""
         if not _SEGMENT.fullmatch(decoded) or ".." in decoded:
             raise RefusedError("the path has a part that is no name")
         segments.append(decoded)

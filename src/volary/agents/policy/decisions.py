@@ -8,6 +8,8 @@ from volary.agents.policy import api_requests
 from volary.model import agent_policies
 
 _GROUP = "group:"
+#: Whoever is known to a cluster is one of them anyway.
+_EVERYBODY = "system:authenticated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def refusal_of_impersonation(
         return f"groups are impersonated with a user only ({_file(policy)})"
     if user and not any(fnmatch.fnmatchcase(user, pattern) for pattern in users):
         return f"the agent's policy does not permit to impersonate {user} ({_file(policy)})"
-    for group in groups:
+    for group in (name for name in groups if name != _EVERYBODY):
         if not any(fnmatch.fnmatchcase(group, pattern) for pattern in permitted):
             return (
                 f"the agent's policy does not permit to impersonate group {group} ({_file(policy)})"

@@ -91,7 +91,7 @@ def lint(
 @app.command()
 def schema(
     kind: Annotated[
-        Literal["application", "controller", "fleet", "project", "workspace"],
+        Literal["agentpolicy", "application", "controller", "fleet", "project", "workspace"],
         typer.Argument(metavar="KIND", help="Which file."),
     ] = "application",
 ) -> None:
@@ -102,6 +102,7 @@ def schema(
     from volary.config.generated import schemas
 
     made = {
+        "agentpolicy": schemas.agent_policy_schema,
         "application": schemas.application_schema,
         "workspace": schemas.workspace_schema,
         "controller": schemas.controller_schema,

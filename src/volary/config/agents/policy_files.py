@@ -1,8 +1,9 @@
 """Reads documents of kind `AgentPolicy`."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+import pydantic
+from pydantic import Field, config
 
 from volary.config.decoding import base_sections, readings
 from volary.config.text import yaml
@@ -11,13 +12,29 @@ from volary.model import agent_policies, options
 KIND = "AgentPolicy"
 
 
+def _access(written: object) -> object:
+    """Return what `true` and `false` stand for."""
+    return {} if written is True else None if written is False else written
+
+
+def _with_boolean(schema: config.JsonDict) -> None:
+    """Let the schema of a field permit what `_access` understands."""
+    forms = schema["anyOf"]
+    assert isinstance(forms, list)
+    schema["anyOf"] = [{"type": "boolean"}, *(form for form in forms if form != {"type": "null"})]
+    schema["default"] = False
+
+
 class _Spec(base_sections.Section, of=agent_policies.AgentPolicy):
     """What is permitted."""
 
-    read: bool | agent_policies.ReadAccess = options.option(
-        "What servers may read through the agent: `true` for everything but Secrets, or what "
-        "exactly. Left out: nothing, so that nothing can be planned for the cluster.",
-        False,
+    read: Annotated[agent_policies.ReadAccess | None, pydantic.BeforeValidator(_access)] = (
+        pydantic.Field(
+            None,
+            description="What servers may read through the agent: `true` for everything but "
+            "Secrets, or what exactly. Left out: nothing, so that nothing can be planned there.",
+            json_schema_extra=_with_boolean,
+        )
     )
     impersonate: list[base_sections.Text]
     rules: list[agent_policies.Rule]
@@ -54,8 +71,7 @@ def convert(reading: readings.Reading, *, file: str) -> agent_policies.AgentPoli
                 f"{name} would let servers do everything",
                 "name the users that requests may be made for",
             )
-    access = agent_policies.ReadAccess() if spec.read is True else spec.read or None
-    return agent_policies.AgentPolicy(access, tuple(spec.impersonate), tuple(spec.rules), file)
+    return agent_policies.AgentPolicy(spec.read, tuple(spec.impersonate), tuple(spec.rules), file)
 
 
 def _check_rule(reading: readings.Reading, rule: agent_policies.Rule, path: yaml.Path) -> None:
