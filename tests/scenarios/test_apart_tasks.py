@@ -353,7 +353,11 @@ spec:
 async def test_an_agent_carries_a_release_out_with_its_analysis(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
-    async with opened(tmp_path, temporal, "us") as given, metrics_server.serve() as metrics:
+    # Pods take seconds, so that something is measured meanwhile.
+    async with (
+        opened(tmp_path, temporal, "us", speed=1.0) as given,
+        metrics_server.serve() as metrics,
+    ):
         first = waiting_world.describe(given.world, MEASURED)
         fleet = agent_world.write_fleet(given.world, given.base, "us")
         provider = {"name": "prom", "type": "prometheus", "config": {"address": metrics.url}}
@@ -373,7 +377,7 @@ async def test_an_agent_carries_a_release_out_with_its_analysis(
         assert given.writes.by(BESIDE)
         assert given.writes.by(CENTRE) == []
         kinds = {(each["stage"], each["kind"]) for each in found["items"]}
-        assert ("0-K8S_CANARY_ROLLOUT", "measurement") in kinds
+        assert ("1-K8S_CANARY_ROLLOUT", "measurement") in kinds
         assert metrics.queries
 
 

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, assert_never
+from typing import assert_never
 
 from temporalio import common, exceptions, workflow
 
@@ -24,7 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from volary.engine.state_machine import commands, events, machine
     from volary.engine.temporal import documents
     from volary.model import backoffs, json, statuses
-    from volary.model.pipeline.stage_kinds import stage_kind
+    from volary.model.pipeline.stage_kinds import catalog
     from volary.model.runs import run_records
 
 _Key = tuple[str, str, int]
@@ -247,8 +247,9 @@ class RunWorkflow:
         """
         task, failures = self._tasks[key], 0
         while task.order.how is not state.Stopping.NOW:
-            order = self._orders.get(key[1], {}) if self._is_apart(key) else {}
-            if self._is_apart(key) and not order:
+            is_apart = self._is_apart(key[1], given)
+            order = self._orders[key[1]] if is_apart else {}
+            if is_apart and not order:
                 return _unreachable(f"no agent or worker of {key[1]} has joined")
             task.handle = self._start(key, documents.begun(given, task.order, order))
             try:
@@ -269,19 +270,15 @@ class RunWorkflow:
             await self._wait_before_again(task, failures)
         return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
 
-    def _is_apart(self, key: _Key) -> bool:
+    def _is_apart(self, target: str, given: documents.TaskInput) -> bool:
         """Say whether others than who opened the run carry a task out."""
-        stage, target, _ = key
-        return target in self._orders and self._kind(stage).writes_to_cluster
+        return (
+            target in self._orders and catalog.of(given.context["stage"]["name"]).writes_to_cluster
+        )
 
-    def _kind(self, stage: str) -> "stage_kind.StageKind[Any]":
-        known = self._run.stage(stage)
-        assert known is not None, f"the run has no stage {stage}"
-        return known.stage.kind
-
-    def _queue(self, key: _Key) -> str:
-        queues, target = self._given.queues, key[1]
-        if target in self._orders and not self._is_apart(key):
+    def _queue(self, target: str, given: documents.TaskInput) -> str:
+        queues = self._given.queues
+        if target in self._orders and not self._is_apart(target, given):
             return queues.central
         return queues.cluster(target)
 
@@ -293,7 +290,7 @@ class RunWorkflow:
             documents.PERFORM_TASK,
             given,
             result_type=statuses.Outcome,
-            task_queue=self._queue(key),
+            task_queue=self._queue(target, given),
             schedule_to_start_timeout=timedelta(seconds=self._given.untaken_seconds)
             if given.order
             else None,
