@@ -58,6 +58,7 @@ class TemporalWorld:
         under: Callable[
             [leases.Lease], contextlib.AbstractContextManager[None]
         ] = hosted_runs.write_freely,
+        orders: documents.Orders | None = None,
     ) -> temporal_runner.TemporalRunner:
         """Return what has a run carried out, from its first version on or as it was kept."""
         stored = pieces.of_run(run, 1, WallClock().now())
@@ -71,6 +72,12 @@ class TemporalWorld:
             stored=stored,
             keeper=self.keeper,
         )
+        if orders is not None:
+
+            async def given() -> documents.Orders:
+                return orders
+
+            hosted.orders = given
         return temporal_runner.TemporalRunner(hosted, self.host)
 
 
