@@ -104,6 +104,15 @@ class TunnelHub:
             (one.agent, one.digest) for door in self._doors.values() for one in door.carried
         )
 
+    def check_room(self, agent: str) -> None:
+        """See to it that an agent may have one more tunnel.
+
+        Raises:
+            TooManyTunnelsError: It has as many as it may.
+        """
+        if self.count(agent) >= MOST_TUNNELS:
+            raise TooManyTunnelsError(f"agent {agent} has {MOST_TUNNELS} connections, and no more")
+
     async def carry(
         self, agent: str, cluster: str, channel: tunnels.Channel, *, digest: str
     ) -> str:
@@ -114,12 +123,7 @@ class TunnelHub:
             cluster: To which it leads.
             channel: Open; whoever opened it closes it.
             digest: Of the token by which the agent was let in.
-
-        Raises:
-            TooManyTunnelsError: The agent has as many as it may.
         """
-        if self.count(agent) >= MOST_TUNNELS:
-            raise TooManyTunnelsError(f"agent {agent} has {MOST_TUNNELS} connections, and no more")
         tunnel = tunnels.Tunnel(channel, timing=self._timing)
         async with asyncio.TaskGroup() as group:
             carried = _Carried(agent, digest, tunnel, group)
