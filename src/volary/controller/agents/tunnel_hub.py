@@ -87,6 +87,11 @@ class TunnelHub:
         #: Called with a cluster when the first tunnel to it is there, and when the last is gone.
         self.on_change: Callable[[str], None] = lambda _cluster: None
 
+    @property
+    def directory(self) -> str:
+        """Where the sockets are."""
+        return str(self._directory)
+
     def socket_of(self, cluster: str) -> str:
         """Return the path of a cluster's socket, also while there is none."""
         # A name may be longer than the path of a socket, and have slashes in it.
