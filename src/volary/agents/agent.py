@@ -89,6 +89,8 @@ class Agent:
         self.welcome: hellos.Welcome | None = None
         #: How servers are verified.
         self.ssl = _tls(settings.ca_file)
+        #: Those that it keeps a tunnel to, or tries to.
+        self._servers: set[str] = set()
 
     async def run(self) -> None:
         """Connect and stay connected, until cancelled.
@@ -115,8 +117,7 @@ class Agent:
             asyncio.TaskGroup() as group,
         ):
             group.create_task(self.policy.keep_reading(), name="policy file")
-            for server in self.welcome.addresses or (self.settings.server,):
-                group.create_task(self._keep_connected(server, proxy), name=f"tunnel to {server}")
+            self._connect_to_all(group, proxy)
             for part in self._parts:
                 group.create_task(_run(part, self))
 
@@ -189,13 +190,25 @@ class Agent:
             trust_env=True,
         )
 
-    async def _keep_connected(self, server: str, proxy: guard_proxy.GuardProxy) -> None:
+    def _connect_to_all(self, group: asyncio.TaskGroup, proxy: guard_proxy.GuardProxy) -> None:
+        """Begin to connect to servers that were not known before."""
+        assert self.welcome is not None
+        for server in self.welcome.addresses or (self.settings.server,):
+            if server not in self._servers:
+                self._servers.add(server)
+                connecting = self._keep_connected(server, group, proxy)
+                group.create_task(connecting, name=f"tunnel to {server}")
+
+    async def _keep_connected(
+        self, server: str, group: asyncio.TaskGroup, proxy: guard_proxy.GuardProxy
+    ) -> None:
         """Keep a tunnel to a server, until cancelled."""
         failures, said = 0, ""
         while True:
             began = asyncio.get_running_loop().time()
             try:
                 self.welcome = await self.say_hello(server)
+                self._connect_to_all(group, proxy)
                 reason = await self._carry(server, proxy)
             except errors.VolaryError as error:
                 reason = str(error)

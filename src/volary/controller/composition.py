@@ -127,7 +127,8 @@ class Controller:
             renderer=renderers.Renderer(
                 programs.Settings(
                     requires_isolation=settings.isolates_renderers,
-                    hidden=hidden_files(settings, parts.written_beside),
+                    # Whoever gets at the sockets there reads clusters as the server itself does.
+                    hidden=(*hidden_files(settings, parts.written_beside), tunnels.directory),
                     keys=keys_of(settings)[0],
                 ),
                 secrets.learn_of,

@@ -125,8 +125,8 @@ class GuardProxy:
         policy = self._policy()
         if why := decisions.refusal_of_request(policy, wanted):
             raise _RefusedError(why)
-        if "Upgrade" in request.headers:
-            raise _RefusedError("connections are not upgraded")
+        if "Upgrade" in request.headers or request.version != aiohttp.HttpVersion11:
+            raise _RefusedError("this is no request of HTTP/1.1, or one for another protocol")
         headers = multidict.CIMultiDict[str]()
         for name in _PASSED_ON:
             given = request.headers.getall(name, [])

@@ -151,7 +151,8 @@ Made from the models in `src/volary/config`; change those, not this page.
 What the owner of a cluster permits the agent there. It lies beside the agent, in the cluster, and
 wins over whatever a server asks for: what it does not say is refused. The agent reads it again
 when it changed, and permits nothing while it cannot be read.
-[How to join a cluster](../how-to/agents.md) shows where it goes; `volary schema agentpolicy` prints its JSON Schema.
+[How to join a cluster](../how-to/agents.md) shows where it goes, and `volary schema agentpolicy`
+prints its JSON Schema.
 
 ```yaml
 apiVersion: volary.dev/v1

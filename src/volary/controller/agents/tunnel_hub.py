@@ -87,6 +87,11 @@ class TunnelHub:
         #: Called with a cluster when the first tunnel to it is there, and when the last is gone.
         self.on_change: Callable[[str], None] = lambda _cluster: None
 
+    @property
+    def directory(self) -> str:
+        """Where the sockets are."""
+        return str(self._directory)
+
     def socket_of(self, cluster: str) -> str:
         """Return the path of a cluster's socket, also while there is none."""
         # A name may be longer than the path of a socket, and have slashes in it.
@@ -104,6 +109,15 @@ class TunnelHub:
             (one.agent, one.digest) for door in self._doors.values() for one in door.carried
         )
 
+    def check_room(self, agent: str) -> None:
+        """See to it that an agent may have one more tunnel.
+
+        Raises:
+            TooManyTunnelsError: It has as many as it may.
+        """
+        if self.count(agent) >= MOST_TUNNELS:
+            raise TooManyTunnelsError(f"agent {agent} has {MOST_TUNNELS} connections, and no more")
+
     async def carry(
         self, agent: str, cluster: str, channel: tunnels.Channel, *, digest: str
     ) -> str:
@@ -114,12 +128,7 @@ class TunnelHub:
             cluster: To which it leads.
             channel: Open; whoever opened it closes it.
             digest: Of the token by which the agent was let in.
-
-        Raises:
-            TooManyTunnelsError: The agent has as many as it may.
         """
-        if self.count(agent) >= MOST_TUNNELS:
-            raise TooManyTunnelsError(f"agent {agent} has {MOST_TUNNELS} connections, and no more")
         tunnel = tunnels.Tunnel(channel, timing=self._timing)
         async with asyncio.TaskGroup() as group:
             carried = _Carried(agent, digest, tunnel, group)

@@ -320,6 +320,7 @@ class AgentService:
         Raises:
             tunnel_hub.TooManyTunnelsError: It has as many as it may.
         """
+        self.hub.check_room(agent.name)
         _LOG.info("agent %s is connected (version %s)", agent.name, agent.version)
         async with asyncio.TaskGroup() as group:
             looking = group.create_task(self._look(cluster), name="first probe")

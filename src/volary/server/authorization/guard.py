@@ -80,11 +80,17 @@ class AgentSocketRoute(routing.APIWebSocketRoute):
             try:
                 websocket.state.agent = await _agent_of(websocket)
             except _DENIED as error:
-                await websocket.send_denial_response(responses.Response(str(error), _status(error)))
+                await deny(websocket, _status(error), str(error))
                 return
             await endpoint(websocket)
 
         super().__init__(path, guarded, **more)
+
+
+async def deny(websocket: websockets.WebSocket, status: int, why: str) -> None:
+    """Answer whoever wants a WebSocket that there will be none; the connection ends with it."""
+    answer = responses.Response(why, status, {"connection": "close"}, media_type="text/plain")
+    await websocket.send_denial_response(answer)
 
 
 async def _agent_of(websocket: websockets.WebSocket) -> records.AgentRecord:

@@ -51,12 +51,14 @@ async def carry_tunnel(websocket: websockets.WebSocket) -> None:
     uid = websocket.query_params.get("uid", "")
     is_pinned = bool(uid) and hmac.compare_digest(agent.cluster_uid.encode(), uid.encode())
     if cluster not in agent.clusters or not is_pinned:
-        await websocket.send_denial_response(responses.Response("say hello first", 409))
+        await guard.deny(websocket, 409, "say hello first")
         return
     await websocket.accept()
     digest = agent_registry.digest(logins.bearer(websocket))
+    tunnels = server_state.of(websocket).metrics.tunnels
     try:
-        reason = await agents.carry(agent, cluster, _Channel(websocket), digest=digest)
+        with tunnels.track_inprogress():
+            reason = await agents.carry(agent, cluster, _Channel(websocket), digest=digest)
     except tunnel_hub.TooManyTunnelsError as error:
         await _close(websocket, _REFUSED, str(error))
     except errors.TemporaryError as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,7 +62,7 @@ class World:
         async with self.session.request(
             method,
             "http://agent" + target,
-            data=body,
+            data=None if body is None else io.BytesIO(body),
             headers=named,
             skip_auto_headers=("content-type",),
         ) as answer:
@@ -247,15 +248,17 @@ async def endless(world: World, request: web.Request) -> web.StreamResponse:
 
 
 async def test_an_answer_comes_no_faster_than_it_is_taken(tmp_path: Path) -> None:
-    async with opened(tmp_path, endless) as world:
-        async with world.session.get(f"http://agent{PODS}") as answer:
-            await answer.content.readexactly(1 << 20)
-            before = -1
-            while before != world.sent:
-                before = world.sent
-                await asyncio.sleep(0.2)
+    async with (
+        opened(tmp_path, endless) as world,
+        world.session.get(f"http://agent{PODS}") as answer,
+    ):
+        await answer.content.readexactly(1 << 20)
+        before = -1
+        while before != world.sent:
+            before = world.sent
+            await asyncio.sleep(0.2)
 
-            assert world.sent < 64, "what nobody takes waits where it is"
+        assert world.sent < 64, "what nobody takes waits where it is"
 
 
 async def silent(world: World, request: web.Request) -> web.StreamResponse:
