@@ -28,6 +28,7 @@ COMMANDS = {
     "/api/v1/applications/{application}/resume": DEPLOY,
     "/api/v1/applications/{application}/adopt": ADMIN,
     "/api/v1/applications/{application}/forget": ADMIN,
+    "/api/v1/workers/{worker}": ADMIN,
     "/api/v1/tokens": ADMIN,
     "/api/v1/tokens/{token}/revoke": ADMIN,
     "/api/v1/workspaces/{workspace}/delete": ADMIN,
@@ -55,7 +56,13 @@ COMMANDS = {
     ),
 }
 #: Agents' own: nobody else gets in, whatever their role.
-OF_AGENTS = {"/api/v1/agent/hello"}
+OF_AGENTS = {
+    f"/api/v1/agent/{what}"
+    for what in (
+        *("hello", "artifact", "report", "measure", "meet"),
+        *("state/load", "state/save", "state/found", "state/recall", "state/keep"),
+    )
+}
 PUBLIC = {
     *("/healthz", "/readyz", "/webhooks/{repository}"),
     *("/api/v1/session", "/auth/token", "/auth/login", "/auth/callback"),
@@ -63,6 +70,7 @@ PUBLIC = {
 SEEN = {"seen": {"stage": "1-WAIT", "group": "", "version": 1}}
 BODIES: dict[str, dict[str, object]] = {
     **{verb: {"sealingKey": f"{'A' * 43}="} for verb in ("agent", "rotate")},
+    "{worker}": {"sealingKey": f"{'A' * 43}=", "clusters": ["us"]},
     "tokens": {"name": "made", "role": "viewer"},
     "adopt": {"repository": "platform", "reason": "it has moved"},
     "forget": {"reason": "it is over"},
@@ -94,7 +102,7 @@ async def test_every_endpoint_lets_in_whom_it_should(tmp_path: Path) -> None:
         for path, operations in paths.items():
             filled = path.replace("{run}", "run-web").replace("{application}", "web")
             filled = filled.replace("{cluster}", "nowhere").replace("{token}", "nobody")
-            filled = filled.replace("{workspace}", "team-a")
+            filled = filled.replace("{workspace}", "team-a").replace("{worker}", "hands")
             for method in operations:
                 if path in PUBLIC:
                     continue
