@@ -84,7 +84,11 @@ async def join(
 
 @contextlib.asynccontextmanager
 async def agent(
-    world: command_world.World, server_url: str, files: AgentFiles, *, of: str = ""
+    world: command_world.World,
+    server_url: str,
+    files: AgentFiles,
+    *words: str,
+    of: str = "",
 ) -> AsyncIterator[command_world.Started]:
     """Run ``volary agent``; it is killed at the end of the block.
 
@@ -92,6 +96,7 @@ async def agent(
         world: The clusters.
         server_url: Where it connects to.
         files: Its token and policy.
+        words: More options.
         of: The cluster that it really reaches; empty: the one it says.
     """
     kubeconfig = world.running.clusters[of or files.cluster].kubeconfig_path
@@ -99,6 +104,7 @@ async def agent(
         *("agent", "--cluster", files.cluster, "--server", server_url),
         *("--token-file", str(files.token), "--policy", str(files.policy)),
         *("--kubeconfig", str(kubeconfig)),
+        *words,
     ) as started:
         yield started
 

@@ -3,11 +3,13 @@
 import asyncio
 import json
 import signal
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
 import pytest
+import trustme
 
 import agent_world
 import command_world
@@ -304,3 +306,48 @@ async def test_two_servers_have_a_tunnel_each_and_one_that_comes_back_gets_one_a
                         ]
 
     assert [each["status"] for each in both] == ["connected"] * 2
+
+
+async def test_an_agent_verifies_the_server_before_it_shows_its_token(tmp_path: Path) -> None:
+    authority, stranger = trustme.CA(), trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    certificate.private_key_pem.write_to_path(str(tmp_path / "tls.key"))
+    certificate.cert_chain_pems[0].write_to_path(str(tmp_path / "tls.crt"))
+    for name, issuer in (("ca.pem", authority), ("other.pem", stranger)):
+        issuer.cert_pem.write_to_path(str(tmp_path / name))
+    port = agent_world.free_port()
+    url = f"https://127.0.0.1:{port}"
+    tls = {"certificate": str(tmp_path / "tls.crt"), "key": str(tmp_path / "tls.key")}
+    async with command_world.world(tmp_path, "us") as world:
+        fleet = agent_world.write_fleet(world, tmp_path, "us")
+        files = agent_world.AgentFiles(tmp_path / "agent", "us")
+        file = server_processes.write_settings(
+            world,
+            tmp_path,
+            f"sqlite:{tmp_path}/volary.db",
+            fleet=str(fleet),
+            listen=f"127.0.0.1:{port}",
+            tls=tls,
+        )
+        async with world.start("server", "--config", str(file)) as server:
+            await server.until("listening on https")
+            key = keys.public(keys.read_opening(keys.generate_opening()))
+            trusted = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+            async with (
+                aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusted)) as session,
+                session.post(f"{url}/api/v1/clusters/us/agent", json={"sealingKey": key}) as answer,
+            ):
+                files.write((await answer.json())["token"])
+            of_other = ("--ca-file", str(tmp_path / "other.pem"))
+            async with agent_world.agent(world, url, files, *of_other) as fooled:
+                await fooled.until("certificate verify failed")
+            of_server = ("--ca-file", str(tmp_path / "ca.pem"))
+            async with agent_world.agent(world, url, files, *of_server) as agent:
+                await agent.until("connected to https")
+        plain = await world.volary(
+            *("agent", "--cluster", "us", "--server", "http://volary.example.org"),
+            *("--token-file", str(files.token), "--policy", str(files.policy)),
+        )
+
+    assert plain.code == 2
+    assert "would be sent to volary.example.org without encryption" in plain.err

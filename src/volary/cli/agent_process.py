@@ -17,6 +17,7 @@ from volary.controller import inputs
 from volary.controller.persistence import redaction
 from volary.model import errors
 from volary.model.fleet import fleets
+from volary.server.connections import descriptors
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ async def run(options: Options, *, log_format: forms.LinesForm = "text") -> int:
     made = server_process.JsonFormatter if log_format == "json" else server_process.Formatter
     handler.setFormatter(made("%(asctime)s %(levelname)s %(message)s", redaction.SecretValues()))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    descriptors.raise_limit()
     server = options.server.rstrip("/")
     agent.check_address(server)
     settings = agent.AgentSettings(

@@ -17,7 +17,7 @@ async def join(
         async with asyncio.TaskGroup() as group:
             group.create_task(_send(stream, reader), name="to the tunnel")
             group.create_task(_receive(stream, writer), name="from the tunnel")
-    except* ConnectionError:
+    except* OSError:
         writer.transport.abort()
     finally:
         stream.reset()

@@ -17,8 +17,10 @@ from typing import Protocol
 
 from volary.agents.tunnel import frames
 
-#: Streams of a tunnel at once.
-MOST_STREAMS = 256
+#: Streams of a tunnel at once: each request under way and each watch is one.
+MOST_STREAMS = 1024
+#: Bytes that have come and wait to be read, over all streams.
+MOST_UNREAD = 64 * 1024 * 1024
 #: Seconds between two questions whether the other side lives, and how many go without a word.
 PING_INTERVAL, MOST_SILENT = 10.0, 3
 #: Frames of the tunnel's own that wait to be sent; more of them are wanted by nobody honest.
@@ -78,7 +80,7 @@ class Stream:
             self._changed.clear()
             await self._changed.wait()
         piece = bytes(self._received)
-        self._received.clear()
+        self.forget()
         self._owed += len(piece)
         if self._owed >= _CREDIT_STEP and not self._has_ended:
             self._tunnel.post(frames.credit(self.number, self._owed))
@@ -120,6 +122,7 @@ class Stream:
         if self._failure is None and not (self._has_ended and self._is_ended_here):
             self.fail(StreamEndedError(reason or "the stream was broken off"))
             self._tunnel.post(frames.reset(self.number, reason))
+        self.forget()
         self._tunnel.leave(self)
 
     def fail(self, failure: ConnectionError) -> None:
@@ -127,6 +130,11 @@ class Stream:
         self._failure = self._failure or failure
         self._changed.set()
         self._may_send.set()
+
+    def forget(self) -> None:
+        """Let go of what has come and was not read."""
+        self._tunnel.unread -= len(self._received)
+        self._received.clear()
 
     def take(self, frame: frames.Frame) -> None:
         """Take a frame of the other side.
@@ -137,6 +145,7 @@ class Stream:
         match frame.kind:
             case frames.Kind.DATA:
                 self._received += frame.body
+                self._tunnel.unread += len(frame.body)
                 if self._has_ended or len(self._received) + self._owed > frames.CREDIT:
                     raise frames.MalformedError("more of a stream than there was credit for")
             case frames.Kind.END:
@@ -196,6 +205,8 @@ class Tunnel:
         self._sending = asyncio.Lock()
         self._silent = 0
         self._ended: ConnectionError | None = None
+        #: Bytes that have come and wait to be read.
+        self.unread = 0
 
     @property
     def is_over(self) -> bool:
@@ -267,13 +278,15 @@ class Tunnel:
         self._posted_some.set()
 
     def leave(self, stream: Stream) -> None:
-        """Forget a stream that is over on both sides."""
+        """Forget a stream that is over on both sides; what has come of it can be read still."""
         self._streams.pop(stream.number, None)
 
     async def _read(self) -> None:
         while (message := await self._channel.receive()) is not None:
             self._silent = 0
             self._take(frames.decode(message))
+            if self.unread > MOST_UNREAD:
+                raise frames.MalformedError("more is sent than is taken here")
             if len(self._posted) > _MOST_WAITING:
                 raise frames.MalformedError("the other side asks for more than it takes")
         raise ConnectionError("its connection ended")

@@ -1,5 +1,6 @@
 """Agents beside clusters, for themselves: what they say first, and their tunnels."""
 
+import contextlib
 import hmac
 import logging
 
@@ -78,7 +79,9 @@ async def _close(websocket: websockets.WebSocket, code: int, reason: str) -> Non
     )
     if is_open:
         # No more fits into a frame that closes.
-        await websocket.close(code, reason.encode()[:100].decode("utf-8", "ignore"))
+        short = reason.encode()[:100].decode("utf-8", "ignore")
+        with contextlib.suppress(websockets.WebSocketDisconnect):
+            await websocket.close(code, short)
 
 
 class _Channel:

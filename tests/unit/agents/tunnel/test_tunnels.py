@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+import process_time
 from volary.agents.tunnel import frames, tunnels
 
 
@@ -157,7 +158,7 @@ async def test_there_are_so_many_streams_and_no_more() -> None:
     async with pair() as given:
         for _ in range(tunnels.MOST_STREAMS):
             await given.centre.open()
-        with pytest.raises(ConnectionError, match="256 streams"):
+        with pytest.raises(ConnectionError, match="1024 streams"):
             await given.centre.open()
 
 
@@ -198,6 +199,28 @@ async def test_more_than_there_is_credit_for_ends_the_tunnel() -> None:
             await given.to_centre.put(piece)
 
         assert "more of a stream than there was credit for" in await given.ends["centre"]
+
+
+async def test_what_waits_over_all_streams_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tunnels, "MOST_UNREAD", 4 * frames.LARGEST_DATA)
+    async with pair() as given:
+        streams = [await given.open() for _ in range(3)]
+        for _, there in streams:
+            await there.write(b"x" * 2 * frames.LARGEST_DATA)
+
+        assert await given.ends["centre"] == "more is sent than is taken here"
+
+
+async def test_what_was_read_or_broken_off_waits_no_more() -> None:
+    async with pair() as given:
+        (here, there), (broken, broken_there) = await given.open(), await given.open()
+        await there.write(b"abc")
+        await broken_there.write(b"def")
+        await here.read()
+        await process_time.until(lambda: given.centre.unread == 3)
+        broken.reset()
+
+        assert given.centre.unread == 0
 
 
 async def test_questions_without_end_end_the_tunnel() -> None:
