@@ -52,6 +52,7 @@ TARGETS: Mapping[str, tuple[str, str, str]] = {
     "repository": ("shop-repo", f"{CANARY}-repo", "nothing"),
     "project": ("shop", f"{CANARY}-project", "nothing"),
     "workspace": ("shop-space", f"{CANARY}-space", "nothing"),
+    "worker": ("hands", f"{CANARY}-hands", "nothing"),
 }
 FLEET = fleets.Fleet(
     (
