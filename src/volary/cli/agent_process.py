@@ -19,6 +19,8 @@ from volary.model import errors
 from volary.model.fleet import fleets
 from volary.server.connections import descriptors
 
+_LOG = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -80,9 +82,8 @@ def _parts(options: Options) -> tuple[agent.Part, ...]:
     if not (options.private_key and options.signing_key):
         raise errors.user_error("--private-key and --signing-key belong together")
     if importlib.util.find_spec("temporalio") is None:
-        raise errors.user_error(
-            "the package temporalio is not installed", hint="install volary[temporal]"
-        )
+        _LOG.warning("no tasks: the package temporalio is not installed (volary[temporal])")
+        return ()
     # Here alone: an agent that is only read through does without it.
     from volary.cli import agent_tasks, temporal_files
 

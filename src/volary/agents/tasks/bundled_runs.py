@@ -139,11 +139,14 @@ class BundledRuns:
             raise hosted_runs.RefusedError(str(error)) from error
 
     async def _fetch(self, order: orders.Order) -> _Opened:
-        sealed = await self._server.artifact(order.artifact, order.cluster)
         try:
+            # Nothing was begun yet, so there is time until a server answers.
+            sealed = await remote_state.until_answered(
+                lambda: self._server.artifact(order.artifact, order.cluster), order.run
+            )
             orders.check_artifact(order, sealed)
             bundle = await work_threads.run("opening a bundle", self._unsealed, sealed)
-        except (orders.RefusedError, sealing.SealedError) as error:
+        except errors.PermanentError as error:
             raise hosted_runs.RefusedError(str(error)) from error
         named = (bundle.run, bundle.application.name, bundle.project, bundle.cluster.name)
         if named != (order.run, order.application, order.project, order.cluster):
@@ -158,7 +161,6 @@ class BundledRuns:
 
         Raises:
             hosted_runs.RefusedError: It may not.
-            errors.TemporaryError: The cluster does not say where its objects would be.
         """
         bundle = opened.bundle
         work = decisions.Work(bundle.application.name, bundle.project, context.stage.name)
@@ -241,7 +243,11 @@ async def _targets(opened: _Opened, context: executor.TaskContext) -> list[decis
     client = await opened.clients.client(context.target)
     if not objects or isinstance(client, fleet_clients.Unavailable):
         return []
-    places, _ = await object_places.find(client, objects)
+    try:
+        places, _ = await object_places.find(client, objects)
+    except errors.VolaryError:
+        # It does not say now where they would be. Each write is asked about all the same.
+        return []
     return [
         decisions.Target(place.kind.group, place.kind.kind, place.namespace) for place in places
     ]

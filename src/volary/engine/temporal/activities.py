@@ -12,6 +12,7 @@ from datetime import timedelta
 import msgspec
 from temporalio import activity, client, exceptions, service
 
+from volary.concurrency import background_tasks
 from volary.engine import executor
 from volary.engine.execution import runners, task_outcomes, task_reporter
 from volary.engine.observers import feed
@@ -43,7 +44,8 @@ class Activities:
         """Carry out one stage on one cluster."""
         context = documents.read_context(given.context)
         try:
-            hosted = await self._hosts.of_task(context, given.order)
+            async with background_tasks.in_background(_stay(given.heartbeat_seconds / _BEATS)):
+                hosted = await self._hosts.of_task(context, given.order)
         except hosted_runs.RefusedError as error:
             return statuses.Outcome(statuses.TaskStatus.FAILED, str(error))
         if given.stop.how is not state.Stopping.NOT:
@@ -66,6 +68,13 @@ class Activities:
             raise exceptions.ApplicationError(str(error), non_retryable=True) from error
         with _under(hosted), hosted.writing_under(lease):
             await hosted.conclude()
+
+
+async def _stay(pause: float) -> None:
+    """Say again and again that the task is being prepared, until cancelled."""
+    while True:
+        activity.heartbeat("is made ready")
+        await asyncio.sleep(pause)
 
 
 class StepKeeping:

@@ -195,8 +195,11 @@ class TemporalRunner:
     async def _keep_ordering(self, orders: documents.Orders) -> None:
         """Have the workflow know the orders: it may have been under way with older ones."""
         while True:
-            if orders:
-                await self._until_there(functools.partial(self._send_orders, orders))
+            try:
+                if orders:
+                    await self._until_there(functools.partial(self._send_orders, orders))
+            except service.RPCError as error:  # it has ended meanwhile
+                _LOG.debug("run %s does not hear of its orders: %s", self._id, error)
             await asyncio.sleep(_ORDERS_SECONDS)
             try:
                 orders = await self._hosted.orders()

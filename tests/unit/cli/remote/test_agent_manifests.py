@@ -42,6 +42,8 @@ def test_the_agent_has_its_files_and_no_privileges() -> None:
         "--server=https://volary.example.org",
         "--token-file=/etc/volary/secret/token",
         "--policy=/etc/volary/config/policy.yaml",
+        "--private-key=/etc/volary/secret/private-key.pem",
+        "--signing-key=/etc/volary/config/signing-key",
     ]
     assert "volary_agent_abc" not in str(made["Deployment"])
     assert pod["securityContext"]["runAsNonRoot"] is True
