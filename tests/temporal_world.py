@@ -18,6 +18,7 @@ from volary.engine.temporal import (
     leases,
     temporal_runner,
 )
+from volary.model import json
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_records
@@ -107,6 +108,45 @@ async def opened(
     )
     async with host.working():
         yield TemporalWorld(host, keeper or MemoryKeeper())
+
+
+#: What whoever works beside a cluster believes.
+ORDER: json.JsonObject = {"order": "of somebody else"}
+
+
+class Beside:
+    """Carries tasks out beside a cluster; refuses what has another order."""
+
+    def __init__(self, clusters: executor.StageExecutor) -> None:
+        self.clusters = clusters
+        self.concluded: list[str] = []
+
+    async def of_task(
+        self, context: executor.TaskContext, order: json.JsonObject
+    ) -> hosted_runs.TaskHost:
+        self._check(order, context.target)
+        return hosted_runs.TaskHost(self.clusters, WallClock(), [])
+
+    async def of_conclusion(self, given: documents.ConclusionInput) -> hosted_runs.TaskHost:
+        async def conclude() -> None:
+            self.concluded.append(given.target)
+
+        self._check(given.order, given.target)
+        return hosted_runs.TaskHost(self.clusters, WallClock(), [], conclude=conclude)
+
+    def _check(self, order: json.JsonObject, target: str) -> None:
+        if order != ORDER:
+            raise hosted_runs.RefusedError(f"no order for {target}")
+
+
+@contextlib.asynccontextmanager
+async def working(
+    address: str, at: documents.Queues, beside: Beside, cluster: str = "us"
+) -> AsyncIterator[None]:
+    connected = await connections.connect(connections.Connection(address))
+    worker = engine_hosts.task_worker(connected, at.cluster(cluster), beside, time.monotonic)
+    async with worker:
+        yield
 
 
 def planned(*, concurrency: int = 0) -> state.Run:

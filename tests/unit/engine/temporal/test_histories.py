@@ -43,16 +43,25 @@ async def test_a_workflow_that_does_something_else_is_noticed() -> None:
 
 
 async def record(name: str) -> None:
-    """Record the history of a run that fails on its second cluster and is rolled back."""
+    """Record the history of a run that fails on its second cluster and is rolled back.
+
+    Called ``ordered`` its first cluster is worked in by others.
+    """
     import engine_clusters
     import temporal_server
     import temporal_world
 
-    run = temporal_world.planned(concurrency=1)
+    run, at = temporal_world.planned(concurrency=1), temporal_world.queues()
+    orders = {"us": temporal_world.ORDER} if name == "ordered" else {}
     with temporal_server.running() as server:
-        async with temporal_world.opened(server.address) as world:
-            clusters = engine_clusters.Clusters(eu=engine_clusters.broken)
-            await world.runner(run, clusters).carry_out()
+        beside = temporal_world.Beside(engine_clusters.Clusters())
+        async with (
+            temporal_world.opened(server.address, at=at) as world,
+            temporal_world.working(server.address, at, beside),
+        ):
+            broken = {} if orders else {"eu": engine_clusters.broken}
+            clusters = engine_clusters.Clusters(**broken)
+            await world.runner(run, clusters, orders=orders).carry_out()
             workflow_id = world.host.queues.workflow_id(run.id)
             history = await world.host.connection.get_workflow_handle(workflow_id).fetch_history()
     (HISTORIES / f"{name}.json").write_text(history.to_json() + "\n")

@@ -1,9 +1,5 @@
 """Tasks that others than who opened the run carry out, by orders that nobody here reads."""
 
-import contextlib
-import time
-from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,15 +10,12 @@ import engine_clusters
 import temporal_server
 import temporal_world
 from engine_clusters import Clusters
-from volary.engine import executor
 from volary.engine.runs import run_builder, state
-from volary.engine.temporal import connections, documents, engine_hosts, hosted_runs
 from volary.model import json
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages, rollout_stages, waiting_stages
 from volary.model.statuses import RunStatus
 
-ORDER: json.JsonObject = {"order": "of somebody else"}
 _OPTIONS = {
     rollout_stages.CANARY_ROLLOUT: rollout_stages.CANARY_ROLLOUT.options(),
     waiting_stages.WAIT: waiting_stages.WaitOptions(timedelta(seconds=1)),
@@ -40,62 +33,22 @@ def planned() -> state.Run:
     return run_builder.new_run("run-1", spec, datetime(2026, 1, 1, tzinfo=UTC))
 
 
-class Beside:
-    """Carries tasks out beside a cluster; refuses what has another order."""
-
-    def __init__(self, clusters: Clusters) -> None:
-        self.clusters = clusters
-        self.concluded: list[str] = []
-
-    async def of_task(
-        self, context: executor.TaskContext, order: json.JsonObject
-    ) -> hosted_runs.TaskHost:
-        if order != ORDER:
-            raise hosted_runs.RefusedError(f"no order for {context.target}")
-        return hosted_runs.TaskHost(self.clusters, temporal_world.WallClock(), [])
-
-    async def of_conclusion(self, given: documents.ConclusionInput) -> hosted_runs.TaskHost:
-        async def conclude() -> None:
-            self.concluded.append(given.target)
-
-        host = await self.of_task(replace(_CONTEXT, target=given.target), given.order)
-        host.conclude = conclude
-        return host
-
-
-_CONTEXT = executor.TaskContext(
-    *("run-1", "shop", "new", "old", "0-WAIT"),
-    pipelines.Stage(waiting_stages.WAIT.name, waiting_stages.WaitOptions(timedelta(seconds=1))),
-    *("us", 1, datetime(2026, 1, 1, tzinfo=UTC)),
-)
-
-
 def kinds(clusters: Clusters) -> list[str]:
     """Return which stages were carried out, in order."""
     return [stage.partition("-")[2] for stage, _, _ in clusters.started]
-
-
-@contextlib.asynccontextmanager
-async def working(
-    address: str, at: documents.Queues, beside: Beside, cluster: str = "us"
-) -> AsyncIterator[None]:
-    connected = await connections.connect(connections.Connection(address))
-    worker = engine_hosts.task_worker(connected, at.cluster(cluster), beside, time.monotonic)
-    async with worker:
-        yield
 
 
 async def test_what_writes_is_carried_out_beside_the_cluster_and_the_rest_here(
     temporal: temporal_server.Server,
 ) -> None:
     at, run = temporal_world.queues(), planned()
-    here, beside = Clusters(), Beside(Clusters())
+    here, beside = Clusters(), temporal_world.Beside(Clusters())
 
     async with (
         temporal_world.opened(temporal.address, at=at) as world,
-        working(temporal.address, at, beside),
+        temporal_world.working(temporal.address, at, beside),
     ):
-        ended = await world.runner(run, here, orders={"us": ORDER}).carry_out()
+        ended = await world.runner(run, here, orders={"us": temporal_world.ORDER}).carry_out()
 
     assert ended.status is RunStatus.SUCCEEDED
     assert kinds(beside.clusters) == ["K8S_CANARY_ROLLOUT"]
@@ -107,13 +60,13 @@ async def test_a_rollback_is_carried_out_beside_the_cluster_whatever_failed(
     temporal: temporal_server.Server,
 ) -> None:
     at, run = temporal_world.queues(), planned()
-    here, beside = Clusters(us=engine_clusters.refused), Beside(Clusters())
+    here, beside = Clusters(us=engine_clusters.refused), temporal_world.Beside(Clusters())
 
     async with (
         temporal_world.opened(temporal.address, at=at) as world,
-        working(temporal.address, at, beside),
+        temporal_world.working(temporal.address, at, beside),
     ):
-        ended = await world.runner(run, here, orders={"us": ORDER}).carry_out()
+        ended = await world.runner(run, here, orders={"us": temporal_world.ORDER}).carry_out()
 
     assert ended.status is RunStatus.ROLLED_BACK
     assert beside.clusters.started[-1][0] == state.ROLLBACK_ID
@@ -125,11 +78,11 @@ async def test_what_is_refused_fails_the_task_and_touches_nothing(
     temporal: temporal_server.Server,
 ) -> None:
     at, run = temporal_world.queues(), planned()
-    beside = Beside(Clusters())
+    beside = temporal_world.Beside(Clusters())
 
     async with (
         temporal_world.opened(temporal.address, at=at) as world,
-        working(temporal.address, at, beside),
+        temporal_world.working(temporal.address, at, beside),
     ):
         ended = await world.runner(run, Clusters(), orders={"us": {"order": "x"}}).carry_out()
 
@@ -141,7 +94,10 @@ async def test_what_is_refused_fails_the_task_and_touches_nothing(
 
 @pytest.mark.parametrize(
     ("order", "why"),
-    [({}, "no agent or worker of us has joined"), (ORDER, "no agent or worker of us takes tasks")],
+    [
+        ({}, "no agent or worker of us has joined"),
+        (temporal_world.ORDER, "no agent or worker of us takes tasks"),
+    ],
 )
 async def test_a_cluster_that_nobody_works_in_is_unreachable(
     temporal: temporal_server.Server, order: json.JsonObject, why: str
