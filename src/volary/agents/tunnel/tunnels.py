@@ -23,6 +23,8 @@ MOST_STREAMS = 1024
 MOST_UNREAD = 64 * 1024 * 1024
 #: Seconds between two questions whether the other side lives, and how many go without a word.
 PING_INTERVAL, MOST_SILENT = 10.0, 3
+#: Seconds that the other side has to take why a tunnel ends.
+CLOSING = 2.0
 #: Frames of the tunnel's own that wait to be sent; more of them are wanted by nobody honest.
 _MOST_WAITING = 4 * MOST_STREAMS
 #: Credit is given for so many bytes at once.
@@ -205,6 +207,7 @@ class Tunnel:
         self._sending = asyncio.Lock()
         self._silent = 0
         self._ended: ConnectionError | None = None
+        self._closing = asyncio.Event()
         #: Bytes that have come and wait to be read.
         self.unread = 0
 
@@ -212,6 +215,11 @@ class Tunnel:
     def is_over(self) -> bool:
         """Whether it has ended."""
         return self._ended is not None
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it is closed from here, or has ended."""
+        return self.is_over or self._closing.is_set()
 
     @property
     def streams(self) -> int:
@@ -228,6 +236,7 @@ class Tunnel:
                 group.create_task(self._read(), name="tunnel reader")
                 group.create_task(self._write(), name="tunnel writer")
                 group.create_task(self._ping(), name="tunnel pings")
+                group.create_task(self._end_soon(), name="tunnel end")
         except* (ConnectionError, frames.MalformedError) as failures:
             reason = str(_first(failures))
         else:
@@ -243,8 +252,10 @@ class Tunnel:
         self._streams.clear()
 
     def close(self, reason: str) -> None:
-        """Tell the other side why it ends; `run` ends once that is sent."""
-        self.post(frames.close(reason))
+        """Tell the other side why it ends; `run` ends once that is sent, or was not taken."""
+        if not self._closing.is_set():
+            self._closing.set()
+            self.post(frames.close(reason))
 
     async def open(self) -> Stream:
         """Open a stream.
@@ -252,8 +263,8 @@ class Tunnel:
         Raises:
             ConnectionError: The tunnel is over, or has as many streams as it may.
         """
-        if self._ended is not None:
-            raise self._ended
+        if self.is_closing:
+            raise self._ended or TunnelEndedError("the tunnel is closed")
         if len(self._streams) >= MOST_STREAMS:
             raise ConnectionError(f"the tunnel has {MOST_STREAMS} streams, and no more")
         self._last += 1
@@ -329,6 +340,12 @@ class Tunnel:
                 await self.send(frame)
                 if frame.kind is frames.Kind.CLOSE:
                     raise TunnelEndedError(frame.reason)
+
+    async def _end_soon(self) -> None:
+        """End a tunnel that is closed, also when the other side takes nothing any more."""
+        await self._closing.wait()
+        await asyncio.sleep(CLOSING)
+        raise TunnelEndedError("it was closed, and the other side did not take why")
 
     async def _ping(self) -> None:
         """Ask whether the other side lives, and end the tunnel when it does not.

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,10 +57,11 @@ class _Door:
         self.path.unlink(missing_ok=True)
 
     def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not self.carried:
+        usable = [one for one in self.carried if not one.tunnel.is_closing]
+        if not usable:
             writer.transport.abort()
             return
-        newest = self.carried[-1]
+        newest = usable[-1]
         newest.group.create_task(_pass_on(newest.tunnel, reader, writer), name="agent stream")
 
 
@@ -84,8 +85,6 @@ class TunnelHub:
         self._timing = timing
         self._doors: dict[str, _Door] = {}
         self._opening = asyncio.Lock()
-        #: Called with a cluster when the first tunnel to it is there, and when the last is gone.
-        self.on_change: Callable[[str], None] = lambda _cluster: None
 
     @property
     def directory(self) -> str:
@@ -144,8 +143,6 @@ class TunnelHub:
         door.carried.append(carried)
         async with self._opening:
             await door.open()
-        if len(door.carried) == 1:
-            self.on_change(cluster)
 
     def _leave(self, cluster: str, carried: _Carried) -> None:
         door = self._doors[cluster]
@@ -153,7 +150,6 @@ class TunnelHub:
         if not door.carried:
             door.close()
             del self._doors[cluster]
-            self.on_change(cluster)
 
     def disconnect(self, agent: str, reason: str, *, except_digest: str = "") -> None:
         """End the tunnels of an agent, but those that were let in by a token of this hash."""

@@ -1,5 +1,6 @@
 """Agents beside clusters, for themselves: what they say first, and their tunnels."""
 
+import asyncio
 import contextlib
 import hmac
 import logging
@@ -21,6 +22,8 @@ router = response_schemas.router("agent")
 #: Why a WebSocket ends that is not let in after all: as its protocol has it for policy.
 _REFUSED = 1008
 _DONE = 1000
+#: Seconds that the other side has to take it.
+_CLOSING = 2.0
 
 
 @router.post(
@@ -80,8 +83,10 @@ async def _close(websocket: websockets.WebSocket, code: int, reason: str) -> Non
     if is_open:
         # No more fits into a frame that closes.
         short = reason.encode()[:100].decode("utf-8", "ignore")
-        with contextlib.suppress(websockets.WebSocketDisconnect):
-            await websocket.close(code, short)
+        # It may take nothing any more; the connection ends then.
+        with contextlib.suppress(websockets.WebSocketDisconnect, TimeoutError):
+            async with asyncio.timeout(_CLOSING):
+                await websocket.close(code, short)
 
 
 class _Channel:

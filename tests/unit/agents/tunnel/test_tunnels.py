@@ -147,6 +147,23 @@ async def test_a_tunnel_says_why_it_ends_and_its_streams_end_with_it() -> None:
             await given.centre.open()
 
 
+@pytest.mark.looptime
+async def test_who_takes_nothing_any_more_cannot_keep_a_tunnel_that_is_closed() -> None:
+    """It may go on saying that it lives."""
+    there, back = asyncio.Queue[bytes | None](), asyncio.Queue[bytes | None]()
+    channel = Channel(there, back)
+    channel.takes.clear()
+    tunnel = tunnels.Tunnel(channel)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(tunnel.run())
+        await asyncio.sleep(1)
+        tunnel.close("its token was taken")
+        with pytest.raises(ConnectionError, match="is closed"):
+            await tunnel.open()
+
+        assert await running == "it was closed, and the other side did not take why"
+
+
 async def test_a_connection_that_ends_is_an_end() -> None:
     async with pair() as given:
         await given.to_centre.put(None)
