@@ -1,9 +1,11 @@
 """The orders of a run, for the clusters on which others than the leader carry its tasks out.
 
 Each names a bundle, which is sealed for those who work in the cluster and kept as an artifact of
-the run. An order is given anew before it expires, and when those who work there have other keys.
+the run. An order is given anew before it expires, when those who work there have other keys, and
+when the application's project permits something else than before.
 """
 
+import hashlib
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,6 +52,8 @@ class ApartTasks:
 class _Given:
     recipients: tuple[str, ...]
     expires: datetime
+    #: What the project permitted.
+    standing: membership.Standing
 
 
 @dataclass(slots=True)
@@ -76,21 +80,28 @@ class RunOrders:
         targets = [name for name in self.run.targets if self.apart.has(clients.member(name))]
         if not targets:
             return {}
-        working = await self._recipients()
+        working, standing = await self._recipients(), self._standing()
+        if standing.is_temporary:
+            raise errors.TemporaryError(standing.reason)
         changed: dict[str, json.JsonObject] = {}
         for target in targets:
             recipients = working.get(target, ())
-            if self._is_given(target, recipients):
+            if self._is_given(target, recipients, standing):
                 continue
             if not recipients:
                 changed[target], self._given[target] = {}, None
                 continue
-            order = await self._order(target, recipients)
+            order = await self._order(target, recipients, standing)
             changed[target] = msgspec.to_builtins(orders.sign(order, self.apart.key()))
-            self._given[target] = _Given(recipients, order.expires)
+            self._given[target] = _Given(recipients, order.expires, standing)
         return changed
 
-    def _is_given(self, target: str, recipients: tuple[str, ...]) -> bool:
+    def _standing(self) -> membership.Standing:
+        return self.performer.standing() if self.performer.standing else membership.Standing()
+
+    def _is_given(
+        self, target: str, recipients: tuple[str, ...], standing: membership.Standing
+    ) -> bool:
         if target not in self._given:
             return False
         given = self._given[target]
@@ -98,7 +109,8 @@ class RunOrders:
             return not recipients
         # Who has left cannot open anything new; orders that are under way need nobody else.
         is_fresh = self.clock.now() < given.expires - _LIFETIME + _RENEWED
-        return not recipients or (given.recipients == recipients and is_fresh)
+        is_same = (given.recipients, given.standing) == (recipients, standing)
+        return not recipients or (is_same and is_fresh)
 
     async def _recipients(self) -> Mapping[str, tuple[str, ...]]:
         """Return the public keys of those who work in each cluster."""
@@ -109,9 +121,10 @@ class RunOrders:
                 found.setdefault(cluster, []).extend(filter(None, known))
         return {cluster: tuple(sorted(set(known))) for cluster, known in found.items()}
 
-    async def _order(self, target: str, recipients: Sequence[str]) -> orders.Order:
+    async def _order(
+        self, target: str, recipients: Sequence[str], standing: membership.Standing
+    ) -> orders.Order:
         now = self.clock.now()
-        standing = self.performer.standing() if self.performer.standing else membership.Standing()
         project = standing.project.name if standing.project else ""
         artifact = await self._artifact(target, recipients, standing)
         return orders.Order(
@@ -128,7 +141,7 @@ class RunOrders:
         self, target: str, recipients: Sequence[str], standing: membership.Standing
     ) -> str:
         """Return the hash of the bundle for a cluster, which is made if there is none yet."""
-        sealed_for = ",".join(recipients)
+        sealed_for = f"{','.join(recipients)} {_fingerprint(standing)}"
         known = await self.store.artifacts.newest(self.run.id, target)
         if known is not None and known.recipients == sealed_for:
             return known.digest
@@ -198,6 +211,12 @@ def _identity(standing: membership.Standing) -> tuple[actors.Identity, str]:
     if not known.user:
         return actors.Identity(), ""
     return actors.Identity(connections.Impersonation(known.user, groups=known.groups)), ""
+
+
+def _fingerprint(standing: membership.Standing) -> str:
+    """Return what tells what a project permits from what it permits at another time."""
+    text = msgspec.json.encode(_without_secrets(standing), order="deterministic")
+    return hashlib.sha256(text).hexdigest()
 
 
 def _without_secrets(standing: membership.Standing) -> membership.Standing:

@@ -21,13 +21,14 @@ from volary.engine.persistence import transitions
 from volary.engine.runs import run_builder
 from volary.engine.state_machine import commands
 from volary.engine.temporal import hosted_runs
-from volary.model import applications, errors, json
+from volary.model import applications, errors, json, projects
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.stages import executor as stage_executor
 from volary.store import factory, records, stores
+from volary.tenancy import membership
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = keys.read(keys.generate())
@@ -218,6 +219,20 @@ async def test_with_other_keys_the_bundle_is_sealed_anew_for_both(world: World) 
     assert await world.agent(ROTATED).of_task(task(), new)
     with pytest.raises(hosted_runs.RefusedError, match="sealed for another key"):
         await world.agent(ROTATED).of_task(task(), old)
+
+
+async def test_what_the_project_permits_now_is_in_a_new_order(world: World) -> None:
+    await world.joined(AGENT)
+    known = [projects.Project("team-a", stages=("K8S_PRIMARY_ROLLOUT",))]
+    world.orders.performer.standing = lambda: membership.Standing(known[0])
+    await world.orders.changed()
+    assert await world.orders.changed() == {}
+    known[0] = replace(known[0], stages=("K8S_SYNC",))
+
+    order = (await world.orders.changed())["us"]
+
+    host = await world.agent().of_task(task(), order)
+    assert cast("Any", host.performer).stages.standing().project.stages == ("K8S_SYNC",)
 
 
 async def test_another_leader_uses_the_artifact_that_is_there(world: World) -> None:
