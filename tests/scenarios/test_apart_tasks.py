@@ -282,6 +282,7 @@ async def test_what_no_controller_signed_is_refused_and_writes_nothing(
             ).decode()
             early = {**task.context["stage"], "name": "K8S_PRIMARY_ROLLOUT", "options": {}}
             forged = {
+                "done again": task,
                 "no order": replace(task, order={}),
                 "tampered": replace(
                     task, order={**task.order, "order": real.order.replace("shop", "bank", 1) + " "}
@@ -303,6 +304,7 @@ async def test_what_no_controller_signed_is_refused_and_writes_nothing(
                 assert outcome.status is statuses.TaskStatus.FAILED, (name, outcome)
             after = await given.world.settled()
 
+        assert "is not under way" in said["done again"]
         assert "no order of the controller" in said["no order"]
         assert "not signed by the controller" in said["tampered"]
         assert "not signed by the controller" in said["signed by another key"]

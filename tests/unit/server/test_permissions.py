@@ -59,7 +59,7 @@ COMMANDS = {
 OF_AGENTS = {
     f"/api/v1/agent/{what}"
     for what in (
-        *("hello", "artifact", "report", "measure", "meet"),
+        *("hello", "artifact", "admit", "report", "measure", "meet"),
         *("state/load", "state/save", "state/found", "state/recall", "state/keep"),
     )
 }

@@ -38,7 +38,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import added_stages
 from volary.stages import executor as stage_executor
-from volary.stages.runtime import contexts
+from volary.stages.runtime import contexts, task_states
 
 #: Runs that are kept ready; another one is opened from its bundle again.
 _MOST_RUNS = 64
@@ -106,11 +106,26 @@ class BundledRuns:
         opened = await self._open(order, context.run_id, context.target)
         _check_stages(opened.bundle, context)
         await self._check_permitted(opened, context)
+        place = (context.run_id, context.stage_id, context.target, context.attempt)
+        await self._admitted(task_states.TaskAttempt(*place))
         return opened.host
 
     async def of_conclusion(self, given: documents.ConclusionInput) -> hosted_runs.TaskHost:
         """Return what a run is concluded with; raises as `of_task`."""
-        return (await self._open(given.order, given.run_id, given.target)).host
+        opened = await self._open(given.order, given.run_id, given.target)
+        await self._admitted(task_states.TaskAttempt(given.run_id, "", given.target, 0))
+        return opened.host
+
+    async def _admitted(self, place: task_states.TaskAttempt) -> None:
+        """See that the run, as it is stored, has a task under way: an order is good for longer.
+
+        Raises:
+            hosted_runs.RefusedError: It has not.
+        """
+        try:
+            await remote_state.until_answered(lambda: self._server.admit(place), place.run)
+        except errors.PermanentError as error:
+            raise hosted_runs.RefusedError(str(error)) from error
 
     async def _open(self, document: json.JsonObject, run: str, target: str) -> _Opened:
         order = self._verified(document)

@@ -43,6 +43,10 @@ class ServerServices:
         """Return the bytes of an artifact for a cluster."""
         return await self._ask("artifact", {"digest": digest, "target": target})
 
+    async def admit(self, place: task_states.TaskAttempt) -> None:
+        """Agree that a task is carried out."""
+        await self._ask("admit", {"place": place})
+
     async def load(self, place: task_states.TaskAttempt) -> json.JsonObject:
         """Return what was saved last."""
         return await self._read("state/load", {"place": place}, dict[str, Any])

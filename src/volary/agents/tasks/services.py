@@ -58,6 +58,10 @@ class Services(Protocol):
         """Return the bytes of an artifact for a cluster."""
         ...
 
+    async def admit(self, place: task_states.TaskAttempt) -> None:
+        """Agree that a task is carried out; without a stage: what follows the end of its run."""
+        ...
+
     async def load(self, place: task_states.TaskAttempt) -> json.JsonObject:
         """See `task_states.TaskStateStore`."""
         ...

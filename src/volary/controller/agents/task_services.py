@@ -20,7 +20,7 @@ from volary.engine.observers import feed
 from volary.engine.observers import redaction as event_redaction
 from volary.engine.persistence import codec
 from volary.manifests import redaction as manifest_redaction
-from volary.model import analysis, clocks, errors, json
+from volary.model import analysis, clocks, errors, json, statuses
 from volary.model.runs import run_records
 from volary.stages.judgement import findings
 from volary.stages.runtime import rendezvouses, task_states
@@ -58,6 +58,29 @@ class TaskServices:
         if target in clusters:
             found = await self.store.artifacts.body(digest, target)
         return refusals.required(found, "artifact", digest)
+
+    async def admit(self, clusters: Collection[str], place: task_states.TaskAttempt) -> None:
+        """Agree that a task is carried out: the run, as it is stored, has it under way.
+
+        A task without a stage is what follows a run that has ended well.
+
+        Raises:
+            refusals.NotFound: There is no such run.
+            errors.PermanentError: The run has no such task under way.
+        """
+        head = await self._run(clusters, place.run, place.target)
+        under_way = (
+            await self.store.runs.has_task_under_way(
+                place.run, place.stage, place.target, place.attempt
+            )
+            if place.stage
+            else head.status in statuses.GOOD_ENDS
+        )
+        if not under_way:
+            what = place.stage or "what follows its end"
+            raise errors.PermanentError(
+                f"{what} on {place.target} is not under way in run {place.run}"
+            )
 
     async def load(
         self, clusters: Collection[str], place: task_states.TaskAttempt

@@ -82,6 +82,15 @@ async def artifact(request: requests.Request) -> responses.Response:
     return responses.Response(body, media_type="application/octet-stream")
 
 
+@router.post("/admit", status_code=204, responses={204: {"description": "It is under way"}})
+@access.needs(Permission.AGENT)
+async def admit(request: requests.Request) -> responses.Response:
+    """Agree that a task is carried out, if the run has it under way."""
+    asked = await _read(request, Place)
+    await _tasks(request).admit(_clusters(request), asked.place)
+    return responses.Response(status_code=204)
+
+
 @router.post("/state/load", responses=_JSON)
 @access.needs(Permission.AGENT)
 async def load_state(request: requests.Request) -> responses.Response:

@@ -19,8 +19,8 @@ from volary.engine import executor
 from volary.engine.execution import task_contexts
 from volary.engine.persistence import transitions
 from volary.engine.runs import run_builder
-from volary.engine.state_machine import commands
-from volary.engine.temporal import hosted_runs
+from volary.engine.state_machine import commands, events, machine
+from volary.engine.temporal import documents, hosted_runs
 from volary.model import applications, errors, json, projects
 from volary.model.fleet import fleets
 from volary.model.objects import manifest
@@ -41,6 +41,8 @@ RUN = run_builder.new_run(
     run_builder.RunSpec("shop", "new", run_builder.one_group(("us", "eu")), STAGES, "old"),
     START,
 )
+#: As it is when its first task is carried out.
+STARTED = machine.advance(RUN, events.Start(START)).run
 FLEET = fleets.Fleet((fleets.Cluster("us", agent=True), fleets.Cluster("eu")))
 SECRET = manifest.Manifest(
     {"kind": "Secret", "metadata": {"name": "db"}, "data": {"a": "aHVudGVy"}}
@@ -131,7 +133,7 @@ class World:
 async def world() -> AsyncIterator[World]:
     clock = Clock()
     async with factory.open_store("memory:", clock=clock) as store:
-        first = transitions.first_transition(RUN, {"targets": list(RUN.targets)}, START)
+        first = transitions.first_transition(STARTED, {"targets": list(RUN.targets)}, START)
         await store.keep_transition(first, fence=None)
         apart = run_orders.ApartTasks(lambda: KEY)
         made: list[tuple[str, str]] = []
@@ -314,6 +316,16 @@ async def test_an_artifact_that_was_exchanged_is_refused(world: World) -> None:
     await world.store.artifacts.keep(other, b"something else", fence=None)
 
     assert "not the one that the order names" in await refusal(world, world.agent(), order=order)
+
+
+async def test_what_the_run_has_not_under_way_is_not_done_again(world: World) -> None:
+    await world.joined(AGENT)
+    order = (await world.orders.changed())["us"]
+    again = await refusal(world, world.agent(), order=order, attempt=2)
+    with pytest.raises(hosted_runs.RefusedError, match="follows its end on us is not under way"):
+        await world.agent().of_conclusion(documents.ConclusionInput("run-1", "us", order, 9.0))
+
+    assert "K8S_PRIMARY_ROLLOUT on us is not under way in run run-1" in again
 
 
 async def test_artifacts_go_when_their_run_has_ended(world: World) -> None:
