@@ -86,7 +86,9 @@ async def test_a_cluster_is_read_through_its_agent_and_written_by_nobody(tmp_pat
     assert us["changed"] == 1
     [run] = runs["items"]
     assert run["status"] in ("failed", "rolled_back")
-    assert "writes are tasks" in run["reason"] or "us" in run["reason"]
+    assert (
+        "on cluster us: patch configmaps default/simple-canary: writes are tasks" in run["reason"]
+    )
 
 
 async def first_event(address: str) -> bytes:
