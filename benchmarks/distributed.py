@@ -336,11 +336,11 @@ class _Process:
         if not self._wish["temporal"]:
             yield None
             return
-        from volary.engine.temporal import engine_hosts
+        from volary.engine.temporal import connections, engine_hosts
 
         number, workers = self._wish["number"], self._size.workers
         host = engine_hosts.EngineHost(
-            await engine_hosts.connect(engine_hosts.Connection(self._wish["temporal"])),
+            await connections.connect(connections.Connection(self._wish["temporal"])),
             time.monotonic,
             is_central=lambda name: int(name.rpartition("-")[2]) % workers == number,
         )

@@ -41,9 +41,9 @@ def measure(clusters: int, *, settle: float = 20.0, seconds: float = 20.0) -> Me
 
 
 async def _work(address: str, pid: int, clusters: int, settle: float, seconds: float) -> Measured:
-    from volary.engine.temporal import engine_hosts
+    from volary.engine.temporal import connections, engine_hosts
 
-    connection = await engine_hosts.connect(engine_hosts.Connection(address))
+    connection = await connections.connect(connections.Connection(address))
     host = engine_hosts.EngineHost(connection, time.monotonic)
     family = families.Family(pid)
     async with host.working():

@@ -25,7 +25,13 @@ from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import pieces
 from volary.engine.runs import run_builder, state
-from volary.engine.temporal import documents, engine_hosts, hosted_runs, temporal_runner
+from volary.engine.temporal import (
+    connections,
+    documents,
+    engine_hosts,
+    hosted_runs,
+    temporal_runner,
+)
 from volary.model import statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
@@ -88,7 +94,7 @@ class Soak:
 
     @contextlib.asynccontextmanager
     async def _process(self) -> AsyncIterator[engine_hosts.EngineHost]:
-        connection = await engine_hosts.connect(engine_hosts.Connection(self.address))
+        connection = await connections.connect(connections.Connection(self.address))
         host = engine_hosts.EngineHost(connection, time.monotonic, self._queues)
         async with host.working():
             yield host
@@ -97,7 +103,11 @@ class Soak:
         run = _planned(f"soak-{time.time_ns()}")
         keeper = _Keeper()
         hosted = hosted_runs.HostedRun(
-            pieces.of_run(run, 1, _Clock().now()), _Clusters(), keeper, _Clock(), [_Silent()]
+            stored=pieces.of_run(run, 1, _Clock().now()),
+            performer=_Clusters(),
+            keeper=keeper,
+            clock=_Clock(),
+            observers=[_Silent()],
         )
         ended = await temporal_runner.TemporalRunner(hosted, host).carry_out()
         if ended.status is not statuses.RunStatus.SUCCEEDED:

@@ -15,7 +15,15 @@ from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import pieces
 from volary.engine.runs import run_builder, state
-from volary.engine.temporal import documents, engine_hosts, hosted_runs, leases, temporal_runner
+from volary.engine.temporal import (
+    connections,
+    documents,
+    engine_hosts,
+    hosted_runs,
+    leases,
+    temporal_runner,
+)
+from volary.model import json
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 
@@ -45,19 +53,26 @@ class TemporalWorld:
         under: Callable[
             [leases.Lease], contextlib.AbstractContextManager[None]
         ] = hosted_runs.write_freely,
+        orders: documents.Orders | None = None,
     ) -> temporal_runner.TemporalRunner:
         """Return what has a run carried out, from its first version on or as it was kept."""
         stored = pieces.of_run(run, 1, WallClock().now())
         for step in self.keeper.steps:
             stored = pieces.after(stored, step)
         hosted = hosted_runs.HostedRun(
-            stored,
             performer,
-            self.keeper,
             WallClock(),
             list(observers),
             under,
+            stored=stored,
+            keeper=self.keeper,
         )
+        if orders is not None:
+
+            async def given() -> documents.Orders:
+                return orders
+
+            hosted.orders = given
         return temporal_runner.TemporalRunner(hosted, self.host)
 
 
@@ -89,7 +104,7 @@ def undecoded(connection: client.Client) -> client.Client:
 
 async def connected(address: str) -> client.Client:
     """Return a client of the server."""
-    return await engine_hosts.connect(engine_hosts.Connection(address))
+    return await connections.connect(connections.Connection(address))
 
 
 @contextlib.asynccontextmanager
@@ -106,7 +121,7 @@ async def opened(
 ) -> AsyncIterator[TemporalWorld]:
     """Open an engine that carries tasks out itself, or not; `steady` is a clock nobody sets."""
     host = engine_hosts.EngineHost(
-        await engine_hosts.connect(engine_hosts.Connection(address, namespace)),
+        await connections.connect(connections.Connection(address, namespace)),
         steady,
         at or queues(),
         heartbeat_seconds,
@@ -115,6 +130,45 @@ async def opened(
     )
     async with host.working():
         yield TemporalWorld(host, keeper or MemoryKeeper())
+
+
+#: What whoever works beside a cluster believes.
+ORDER: json.JsonObject = {"order": "of somebody else"}
+
+
+class Beside:
+    """Carries tasks out beside a cluster; refuses what has another order."""
+
+    def __init__(self, clusters: executor.StageExecutor) -> None:
+        self.clusters = clusters
+        self.concluded: list[str] = []
+
+    async def of_task(
+        self, context: executor.TaskContext, order: json.JsonObject
+    ) -> hosted_runs.TaskHost:
+        self._check(order, context.target)
+        return hosted_runs.TaskHost(self.clusters, WallClock(), [])
+
+    async def of_conclusion(self, given: documents.ConclusionInput) -> hosted_runs.TaskHost:
+        async def conclude() -> None:
+            self.concluded.append(given.target)
+
+        self._check(given.order, given.target)
+        return hosted_runs.TaskHost(self.clusters, WallClock(), [], conclude=conclude)
+
+    def _check(self, order: json.JsonObject, target: str) -> None:
+        if order != ORDER:
+            raise hosted_runs.RefusedError(f"no order for {target}")
+
+
+@contextlib.asynccontextmanager
+async def working(
+    address: str, at: documents.Queues, beside: Beside, cluster: str = "us"
+) -> AsyncIterator[None]:
+    connected = await connections.connect(connections.Connection(address))
+    worker = engine_hosts.task_worker(connected, at.cluster(cluster), beside, time.monotonic)
+    async with worker:
+        yield
 
 
 def planned(*, concurrency: int = 0) -> state.Run:

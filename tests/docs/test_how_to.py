@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from volary.config.agents import policy_files
 from volary.config.application import application_files
 from volary.config.projects import project_files
 from volary.config.server import settings_files
@@ -48,6 +49,11 @@ def test_projects_have_no_error(block: str) -> None:
 @pytest.mark.parametrize("block", blocks("Workspace"))
 def test_a_workspace_has_no_error(block: str) -> None:
     assert workspace_files.parse(block, file="page.md").problems == ()
+
+
+@pytest.mark.parametrize("block", blocks("AgentPolicy"))
+def test_a_policy_has_no_error(block: str) -> None:
+    assert policy_files.parse(block, file="page.md").problems == ()
 
 
 def test_there_are_some() -> None:

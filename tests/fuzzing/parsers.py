@@ -8,6 +8,7 @@ import hmac
 import json
 import random
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -23,12 +24,18 @@ import live_fleet
 from fuzzing import changes
 from fuzzing.trials import CANARY, Parser
 from volary import secret_files
+from volary.agents import hellos
+from volary.agents.orders import keys, orders, sealing
+from volary.agents.policy import api_requests, decisions
+from volary.agents.tasks import bundles, meeting_values, worker_identities
+from volary.agents.tunnel import frames
 from volary.analysis.providers import query
 from volary.analysis.providers.dialects import dialect, registry
 from volary.clusters.api import api_errors, discovery, requests
 from volary.clusters.client import watches
 from volary.clusters.kubeconfig import kubeconfigs
 from volary.clusters.transport import authenticators, transports
+from volary.config.agents import policy_files
 from volary.config.application import application_files
 from volary.config.crosscheck import lint
 from volary.config.fleet import fleet_files
@@ -88,6 +95,7 @@ def _all() -> Iterator[Parser]:
     yield from _of_sources()
     yield from _of_secrets()
     yield from _of_requests()
+    yield from _of_agents()
     yield from _of_clusters()
     yield from _of_metrics()
 
@@ -984,6 +992,128 @@ def _of_requests() -> Iterator[Parser]:
         (b"team=web", b"a=b=c"),
         lambda data: application_routes.read_labels(_words_of(data).split(",")).values() and (),
     )
+
+
+# What agents send, and what servers send to them.
+
+
+def _hello(data: bytes) -> Iterable[str]:
+    said = hellos.read_hello(data)
+    yield from (said.version, said.cluster, *said.policy)
+    yield hellos.incompatible(said, "0.1.0", (1, 1))
+
+
+def _welcome(data: bytes) -> Iterable[str]:
+    return hellos.read_welcome(data).addresses
+
+
+def _frame(data: bytes) -> Iterable[str]:
+    frame = frames.decode(data)
+    assert frames.encode(frame) == data
+    if frame.kind is frames.Kind.CREDIT:
+        assert 0 <= frame.credit < 2**32
+    return (frame.reason,)
+
+
+def _agent_policy(data: bytes) -> Iterable[str]:
+    loaded = policy_files.parse(_text(data), file="policy.yaml")
+    yield from _said(loaded.problems)
+    if loaded.value is not None:
+        yield from decisions.summary(loaded.value)
+        work = decisions.Work("shop", "team-a", "K8S_SYNC")
+        yield decisions.refusal_of_work(loaded.value, work, [decisions.Target("", "Pod", "shop")])
+        asked = api_requests.read("GET", "/api/v1/namespaces/shop/secrets")
+        yield decisions.refusal_of_request(loaded.value, asked)
+
+
+def _api_request(data: bytes) -> Iterable[str]:
+    method, _, target = _words_of(data).partition(" ")
+    read = api_requests.read(method, target)
+    assert api_requests.read(read.method, read.target) == read, "it is read as something else"
+    assert ".." not in read.path
+    return (read.what,)
+
+
+def _of_agents() -> Iterator[Parser]:
+    hello = hellos.Hello("0.1.0", (1, 2), "us", "uid", ("reads nothing",))
+    welcome = hellos.Welcome("0.1.0", 1, "us", ("https://volary.example.org",))
+    malformed = (hellos.MalformedError,)
+    yield Parser("agent hello", (msgspec.json.encode(hello),), _hello, malformed)
+    yield Parser("agent welcome", (msgspec.json.encode(welcome),), _welcome, malformed)
+    sent = [
+        frames.Frame(frames.Kind.OPEN, 1),
+        frames.Frame(frames.Kind.DATA, 1, b"GET / HTTP/1.1"),
+        frames.credit(1, 65536),
+        frames.reset(1, "why"),
+        frames.Frame(frames.Kind.PING, 0, b"12345678"),
+    ]
+    yield Parser("tunnel frame", [*map(frames.encode, sent)], _frame, (frames.MalformedError,))
+    policy = (_EXAMPLES / "agent-policy.yaml").read_bytes()
+    yield Parser("agent policy", (policy,), _agent_policy, words=("*", "group:", "true", "[", "{"))
+    asked = (
+        b"GET /apis/apps/v1/namespaces/shop/deployments/web?watch=1&limit=5",
+        b"PATCH /api/v1/namespaces/shop/configmaps/web?dryRun=All&force=true",
+        b"GET /api/v1/namespaces/shop/pods/web/log?follow=true",
+        b"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    )
+    words = ("/", "..", "%2e", "%2f", "//", "?", "&", "=", ";", "#", "namespaces", "secrets", "log")
+    yield Parser("agent request", asked, _api_request, (api_requests.RefusedError,), words=words)
+    yield from _of_tasks()
+
+
+def _order(data: bytes) -> Iterable[str]:
+    signed = msgspec.json.decode(data, type=orders.SignedOrder)
+    orders.verify(signed, [_SIGNING.public_key()], {"us"}, _ORDERED)
+    yield signed.order
+
+
+def _bundle(data: bytes) -> Iterable[str]:
+    bundle = bundles.read(zlib.compress(data))
+    return (bundle.run, bundle.application.name)
+
+
+def _artifact(data: bytes) -> Iterable[str]:
+    return (sealing.unseal(data, [_OPENING]).decode(),)
+
+
+def _meeting(data: bytes) -> Iterable[str]:
+    value = meeting_values.read(msgspec.json.decode(data))
+    assert value is None or meeting_values.write(value) is not None
+    return ()
+
+
+def _worker_identity(data: bytes) -> Iterable[str]:
+    return worker_identities.read(_text(data)).clusters
+
+
+_SIGNING, _OPENING = keys.read(keys.generate()), keys.read_opening(keys.generate_opening())
+_ORDERED = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _of_tasks() -> Iterator[Parser]:
+    order = orders.Order("r", "shop", "", "us", "a" * 64, _ORDERED, _ORDERED + timedelta(days=1))
+    signed = msgspec.json.encode(orders.sign(order, _SIGNING))
+    unread = (orders.RefusedError, msgspec.MsgspecError, UnicodeDecodeError)
+    yield Parser("order", (signed,), _order, unread)
+    bundle = bundles.Bundle("r", applications.Application("shop"), fleets.Cluster("us"), ())
+    written = zlib.decompress(bundles.write(bundle))
+    yield Parser("bundle", (written,), _bundle, (errors.PermanentError,))
+    sealed = sealing.seal(b"shop", [keys.public(_OPENING)])
+    yield Parser("artifact", (sealed,), _artifact, (sealing.SealedError,))
+    said = [
+        msgspec.json.encode(meeting_values.write(value)) for value in (True, 3, "yes", _ORDERED)
+    ]
+    yield Parser("meeting", said, _meeting, (msgspec.MsgspecError, UnicodeDecodeError))
+    identity = worker_identities.WorkerIdentity(
+        "hands",
+        ("us",),
+        ("https://volary.example.org",),
+        hellos.Temporal("127.0.0.1:7233", "default", hellos.QUEUE_PREFIX, 30.0),
+        keys.public(_SIGNING),
+        "volary_agent_x",
+        keys.generate_opening().decode(),
+    )
+    yield Parser("worker identity", (worker_identities.write(identity).encode(),), _worker_identity)
 
 
 # What clusters answer.

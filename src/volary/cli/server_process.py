@@ -125,11 +125,11 @@ async def serve(
 
     serving = hosting.run(settings, clock=system_clock.SystemClock(), secrets=secrets, ready=ready)
     with handler.keep_telling():
-        await _until_signalled(serving)
+        await until_signalled(serving)
     return exit_codes.Exit.DONE
 
 
-async def _until_signalled(work: Coroutine[object, object, None]) -> None:
+async def until_signalled(work: Coroutine[object, object, None]) -> None:
     """Carry out `work` until a signal says to stop; what it raises comes as it is."""
     loop, working = asyncio.get_running_loop(), asyncio.current_task()
     if working is not None:

@@ -11,13 +11,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from volary.agents import hellos
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool, write_rules
 from volary.clusters.transport import transports
 from volary.config.projects import definitions, project_files
 from volary.config.text import git_addresses
 from volary.controller import control_loops, inputs, system_clock
+from volary.controller.agents import (
+    agent_registry,
+    run_orders,
+    signing_key,
+    task_services,
+    tunnel_hub,
+)
 from volary.controller.api import (
+    agent_service,
     cluster_service,
     drift_service,
     live_service,
@@ -26,6 +35,7 @@ from volary.controller.api import (
     server_service,
     service,
     status_service,
+    task_takers,
     workspace_service,
 )
 from volary.controller.api.commands import command_client
@@ -93,6 +103,7 @@ class Controller:
         secrets: redaction.SecretValues,
         meter: meters.Meter,
         tenure: tenures.Tenure,
+        tunnels: tunnel_hub.TunnelHub,
     ) -> None:
         self._tenure = tenure
         self._settings = settings
@@ -117,7 +128,8 @@ class Controller:
             renderer=renderers.Renderer(
                 programs.Settings(
                     requires_isolation=settings.isolates_renderers,
-                    hidden=hidden_files(settings, parts.written_beside),
+                    # Whoever gets at the sockets there reads clusters as the server itself does.
+                    hidden=(*hidden_files(settings, parts.written_beside), tunnels.directory),
                     keys=keys_of(settings)[0],
                 ),
                 secrets.learn_of,
@@ -163,6 +175,12 @@ class Controller:
             self.live,
             self.live.mark,
         )
+        key = signing_key.of(settings)
+        temporal = settings.engine.temporal
+        apart = run_orders.ApartTasks(
+            key.read,
+            everywhere=temporal is not None and temporal.workers is server_settings.Workers.APART,
+        )
         self._manager = control_loops.ControlLoops(
             store,
             dependencies,
@@ -176,6 +194,7 @@ class Controller:
             watched=self.live,
             workspaces=self._workspaces,
             engine=settings.engine,
+            apart=apart,
         )
         asker = command_client.CommandClient(
             store,
@@ -208,6 +227,18 @@ class Controller:
             server_service.ServerService(store),
             live_service.LiveService(store, dependencies, self.live),
             drift_service.DriftService(store, compares),
+            agent_service.AgentService(
+                agent_registry.AgentRegistry(store, parts.clock),
+                tunnels,
+                known,
+                audit,
+                key,
+                apart,
+                settings.agents.addresses,
+                None if temporal is None else _told_of(temporal),
+                None if temporal is None else task_takers.TaskTakers(temporal).of,
+            ),
+            task_services.TaskServices(store, parts.clock, meter, secrets, apart),
             self._manager.measures,
         )
         self._is_driving = False
@@ -246,6 +277,8 @@ class Controller:
             # Whatever a cluster has answered: who leads goes on.
             watched = context.keep_running(following, "live state", backoff)
             group.create_task(watched, name="live state")
+            agents = context.keep_running(self.service.agents.keep_checking, "agents", backoff)
+            group.create_task(agents, name="agents")
             if self.projects.written.repository:
                 loading = self.projects.keep_loading(lambda: self._is_driving)
                 group.create_task(loading, name="projects")
@@ -271,6 +304,16 @@ class Controller:
                     )
         finally:
             self._is_driving = False
+
+
+def _told_of(temporal: server_settings.Temporal) -> hellos.Temporal:
+    """Return what agents are told of Temporal."""
+    return hellos.Temporal(
+        temporal.address,
+        temporal.namespace,
+        hellos.QUEUE_PREFIX,
+        temporal.heartbeat.total_seconds(),
+    )
 
 
 def hidden_files(
@@ -330,12 +373,14 @@ async def open_controller(
     async with (
         inputs.open_meter(providers, clock=parts.clock, learn=secrets.learn) as meter,
         factory.open_store(settings.store, clock=parts.clock, limits=parts.limits) as store,
+        tunnel_hub.open_hub() as tunnels,
         client_pool.open_pool(
             replace(parts.members, providers=providers),
             clock=parts.clock,
             limits=parts.reach,
             permit=tenure,
             rule=write_rules.refuse_own_writes,
+            socket_of=tunnels.socket_of,
         ) as clusters,
     ):
         box = notification_outbox.StoreOutbox(store)
@@ -352,6 +397,7 @@ async def open_controller(
                 secrets=secrets,
                 meter=meter,
                 tenure=tenure,
+                tunnels=tunnels,
             )
             await made.projects.load()
             yield made

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 
 from volary.controller import inputs, notifications
+from volary.controller.agents import run_orders
 from volary.controller.api.commands import command_handler
 from volary.controller.applications import registry
 from volary.controller.drift import comparer, drift_loop
@@ -55,6 +56,8 @@ class ControlLoops:
     comparer: comparer.Comparer
     #: Hears what changes in clusters.
     watched: live_objects.LiveObjects
+    #: Which tasks others than this process carry out.
+    apart: run_orders.ApartTasks
     #: As they are written.
     workspaces: workspace_keeper.WrittenWorkspaces = field(
         default_factory=workspace_keeper.WrittenWorkspaces
@@ -73,7 +76,7 @@ class ControlLoops:
         Raises:
             ExceptionGroup: Of `fencing.LeaseLost` when another process is the leader now.
         """
-        async with engines.opened(self.engine) as engine, asyncio.TaskGroup() as group:
+        async with engines.opened(self.engine, self.apart) as engine, asyncio.TaskGroup() as group:
             leader = context.LeaderContext(
                 store=self.store,
                 fence=fence,

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from volary.clusters.client import actors, write_rules
+from volary.clusters.client import actors, project_writes, write_rules
 from volary.clusters.kubeconfig import connections
 from volary.model import errors
 from volary.model.fleet import fleets
-from volary.tenancy import identities, membership, restrictions
+from volary.tenancy import identities, membership
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,4 @@ class ProjectActor:
             return str(error)
         except errors.UserError as error:
             return error.problems[0].message
-        if project is None:
-            return ""
-        resource = write.resource
-        if write.purpose is write_rules.Purpose.BOOKKEEPING:
-            return restrictions.refusal_of_bookkeeping(
-                project, cluster, resource.kind, namespace=write.namespace, name=write.name
-            )
-        kind = restrictions.ObjectKind(resource.group, resource.kind, resource.namespaced)
-        return restrictions.refusal_of_object(
-            project, cluster, kind, namespace=write.namespace, name=write.name
-        )
+        return project_writes.refusal(project, cluster, write)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 #: People of the issuer, and API tokens.
 PERSON_PREFIX, TOKEN_PREFIX = "oidc:", "token:"
+#: Agents beside clusters: they are nobody's role.
+AGENT_PREFIX = "agent:"
 #: Whoever is on the server's machine, while that asks for no credentials.
 LOCAL = "local"
 

@@ -485,6 +485,13 @@ class TemporalTls:
     )
 
 
+class Workers(StrEnum):
+    """Who carries out the tasks on clusters without an agent."""
+
+    CENTRAL = "central"
+    APART = "apart"
+
+
 @dataclass(frozen=True, slots=True)
 class Temporal:
     """A Temporal service that carries runs out."""
@@ -504,6 +511,11 @@ class Temporal:
     heartbeat: timedelta = options.option(
         "After how long without a word a task is begun again elsewhere.", timedelta(seconds=30)
     )
+    workers: Workers = options.option(
+        "Who carries out what is done on clusters without an agent: `central`, the leading server; "
+        "`apart`, processes of `volary worker`.",
+        Workers.CENTRAL,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,6 +525,22 @@ class Engine:
     temporal: Temporal | None = options.option(
         "A Temporal service; needs the extra `temporal`. Left out: the leading server itself does.",
         None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """What agents beside clusters are told."""
+
+    signing_key_file: options.File = options.option(
+        "The key by which orders to agents are signed, a private key of Ed25519 (PEM, mode 0600); "
+        "several servers of one store share it. Left out: it is made in the data directory.",
+        "",
+    )
+    addresses: tuple[options.Text, ...] = options.option(
+        "How agents reach each server of this store, such as `https://volary-0.example.org`: an "
+        "agent connects to all of them. Empty: to the one that it was told.",
+        (),
     )
 
 
@@ -573,6 +601,7 @@ class Settings:
         "How clusters are watched.", fleet_cluster_health.HealthRules()
     )
     engine: Engine = options.option("Who carries runs out.", Engine())
+    agents: Agents = options.option("What agents beside clusters are told.", Agents())
     retention: Retention = options.option("How much history is kept.", Retention())
     limits: Limits = options.option(
         "How much of the server those may take who connect to it.", Limits()

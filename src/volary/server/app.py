@@ -16,6 +16,9 @@ from volary.server.authorization import access, guard
 from volary.server.connections import bounds, descriptors
 from volary.server.http import middleware, openapi, problems
 from volary.server.routes import (
+    agent_link,
+    agent_tasks,
+    agents,
     analyses,
     applications,
     browser_logins,
@@ -47,6 +50,7 @@ ROUTERS = (
     analyses.router,
     # Before the clusters: their names may hold slashes, so that they take every path.
     insights.router,
+    agents.router,
     clusters.router,
     projects.router,
     workspaces.router,
@@ -57,6 +61,8 @@ ROUTERS = (
     browser_logins.router,
     browser_logins.pages,
     streaming.router,
+    agent_link.router,
+    agent_tasks.router,
     # Last: it takes every path that is left.
     web_routes.router,
 )
@@ -145,7 +151,7 @@ def check(router: fastapi.APIRouter) -> None:
         access.UndeclaredError: One is not.
     """
     for route in router.routes:
-        if not isinstance(route, guard.GuardedRoute):
+        if not isinstance(route, guard.GuardedRoute | guard.AgentSocketRoute):
             raise access.UndeclaredError(f"{route} is not guarded")
 
 

@@ -57,6 +57,11 @@ class Metrics:
         self.connections = prometheus.Gauge(
             "volary_connections", "Connections that are open.", registry=self.registry
         )
+        self.tunnels = prometheus.Gauge(
+            "volary_agent_tunnels",
+            "Connections of agents that this server asks clusters through.",
+            registry=self.registry,
+        )
         self.connections_refused = prometheus.Counter(
             "volary_connections_refused",
             "Connections that were not taken, or only for health, by the limit that was reached.",

@@ -15,6 +15,8 @@ class Permission(StrEnum):
     PUBLIC = "public"
     #: Anybody whose credentials are valid, also without a role.
     KNOWN = "known"
+    #: Agents beside clusters, by tokens of their own, and nobody else.
+    AGENT = "agent"
     VIEW = "view"
     DEPLOY = "deploy"
     APPROVE = "approve"
@@ -31,7 +33,8 @@ ROLES: Mapping[server_settings.Role, frozenset[Permission]] = {
     server_settings.Role.RESPONDER: frozenset(
         {Permission.VIEW, Permission.DEPLOY, Permission.BREAK_GLASS}
     ),
-    server_settings.Role.ADMIN: frozenset(Permission) - {Permission.PUBLIC, Permission.KNOWN},
+    server_settings.Role.ADMIN: frozenset(Permission)
+    - {Permission.PUBLIC, Permission.KNOWN, Permission.AGENT},
 }
 
 

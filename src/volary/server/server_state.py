@@ -15,6 +15,7 @@ from volary.model import addresses, clocks, server_settings
 from volary.server import metrics, permissions, shared_reads, web_files
 from volary.server.authentication import issuer_client, logins
 from volary.server.connections import bounds, budgets, request_rates
+from volary.store import records
 
 #: Told the name of a repository and what a webhook said; returns at once.
 RequestRefresh = Callable[[str, webhooks.PushEvent], None]
@@ -96,9 +97,14 @@ class ServerState:
         return self.rates.wait(addresses.holder_of(address), time.monotonic())
 
 
-def of(request: requests.Request) -> ServerState:
+def of(request: requests.HTTPConnection) -> ServerState:
     """Return what a request works with."""
     return cast("ServerState", request.app.state.server_state)
+
+
+def agent(request: requests.HTTPConnection) -> records.AgentRecord:
+    """Return the agent that was let in."""
+    return cast("records.AgentRecord", request.state.agent)
 
 
 def person(request: requests.Request) -> permissions.Person:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import fastapi
 import uvicorn
 
+from volary.agents.tunnel import frames
 from volary.model import errors, server_settings
 from volary.server import server_state
 from volary.server.connections import bounds, listening
@@ -97,7 +98,10 @@ def _config(
         log_config=None,
         access_log=False,
         lifespan="off",
-        ws="none",
+        ws="wsproto",
+        ws_max_size=frames.LARGEST,
+        ws_ping_interval=None,  # tunnels ask by themselves, on both sides
+        ws_per_message_deflate=False,
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=int(seconds.idle),

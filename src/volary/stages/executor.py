@@ -13,6 +13,7 @@ from datetime import timedelta
 
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool
+from volary.clusters.inventory import inventory_store
 from volary.clusters.transport import stop_deadline
 from volary.concurrency import single_flight
 from volary.engine import executor
@@ -34,7 +35,7 @@ _BADLY = (statuses.TaskStatus.FAILED, statuses.TaskStatus.UNREACHABLE)
 Render = Callable[[str, str], Awaitable[list[manifest.Manifest]]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class ClusterExecutor:
     """Carries out tasks on the clusters of a fleet."""
 
@@ -90,7 +91,7 @@ class ClusterExecutor:
         self, task: executor.TaskContext, report: executor.Reporter
     ) -> statuses.Outcome:
         # First of all: those that begin in the same moment have to see each other.
-        rendezvous = self._rendezvous.setdefault(task.stage_id, rendezvouses.Rendezvous())
+        rendezvous = self.rendezvous(task.stage_id)
         rendezvous.join(task.target)
         try:
             with stop_deadline.of_task() as deadline:
@@ -174,13 +175,35 @@ class ClusterExecutor:
         released = [one.name for one in ended.clusters if one.touched and not one.left_out]
         for target in released:
             known = self._adoptions.get(target)
-            if known is None:
-                continue
-            try:
-                async with asyncio.timeout(_PATIENCE):
-                    await known.forget()
-            except (errors.VolaryError, TimeoutError) as error:
-                _LOG.warning("%s keeps objects as they were before: %s", target, error)
+            if known is not None:
+                await self._forget(target, known)
+
+    async def conclude_on(self, target: str) -> None:
+        """Let go of what a cluster keeps for a way back, whichever process had it kept.
+
+        Raises:
+            errors.VolaryError: What it keeps cannot be read.
+        """
+        client = await self.clients.client(target)
+        if isinstance(client, client_pool.Unavailable):
+            raise errors.TemporaryError(client.reason)
+        member, known = self.clients.member(target), adoptions.Adoption()
+        places = member.namespaces if member else ()
+        owner = self.owners.get(target, self.application.owner)
+        stored = await inventory_store.load(client, owner, namespaces=places, home=client.namespace)
+        known.note(client, stored)
+        await self._forget(target, known)
+
+    async def _forget(self, target: str, known: adoptions.Adoption) -> None:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await known.forget()
+        except (errors.VolaryError, TimeoutError) as error:
+            _LOG.warning("%s keeps objects as they were before: %s", target, error)
+
+    def rendezvous(self, stage: str) -> rendezvouses.Rendezvous:
+        """Return where the tasks of a stage meet, for those that are carried out elsewhere too."""
+        return self._rendezvous.setdefault(stage, rendezvouses.Rendezvous())
 
     def _loader(self, commit: str, target: str, *, before: bool = False) -> contexts.Loader:
         render = self.render_before if before and self.render_before else self.render

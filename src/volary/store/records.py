@@ -57,6 +57,20 @@ class EndedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ArtifactRecord:
+    """What is known of an artifact that an agent is sent, besides its bytes."""
+
+    #: SHA-256 of them, in hexadecimal.
+    digest: str
+    run_id: str
+    #: Name of the cluster.
+    target: str
+    #: For which keys it is sealed, as its maker writes them.
+    recipients: str
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs a list shows; what is empty does not narrow it."""
 
@@ -381,6 +395,44 @@ class AuditRecord:
     hash: str = ""
     #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
     unreadable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """An agent that may connect. Nothing in it lets anybody in: of its tokens there are hashes."""
+
+    name: str
+    #: SHA-256 of its token, hexadecimal.
+    hash: str
+    created: datetime
+    #: When `hash` was made.
+    rotated: datetime
+    #: Of the token before, which is good until the present one was seen; empty: it was.
+    previous: str = ""
+    #: Its public key, with which is sealed what only it may read; X25519, in base64.
+    sealing_key: str = ""
+    #: The one before, for as long as the token before is good.
+    previous_sealing_key: str = ""
+    #: Of the cluster that it was first seen from (its namespace kube-system); empty: never seen.
+    cluster_uid: str = ""
+    #: What it said last that it runs.
+    version: str = ""
+    #: The protocol that was agreed on last; 0: none.
+    protocol: int = 0
+    #: Why it was not let in last; empty: it was, or never came.
+    reason: str = ""
+    #: When it was last heard of, give or take a minute; None: never.
+    seen: datetime | None = None
+    #: Its clusters (`clusters`), and what it said of its policy.
+    document: json.JsonObject = field(default_factory=dict)
+    #: Set by the store: why it cannot be read, as far as it cannot; empty: it can.
+    unreadable: str = ""
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters that it works for."""
+        listed = self.document.get("clusters")
+        return tuple(map(str, listed)) if isinstance(listed, list) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,10 @@ from volary.model.runs import run_records
 from volary.store import migrator, records
 from volary.store.sql.database import database, group_commit
 from volary.store.sql.repositories import (
+    agents,
     api_tokens,
     applications,
+    artifacts,
     audit,
     clusters,
     commits,
@@ -62,6 +64,7 @@ class Store:
         self.events = events.Events(base, limits)
         self.logs = task_rows.Logs(base, limits)
         self.findings = task_rows.Findings(base, limits)
+        self.artifacts = artifacts.Artifacts(base)
         self.memories = task_states.TaskStates(base)
         self.leases = leases.Leases(base, lease_clock)
         self.applications = applications.Applications(base, limits)
@@ -76,6 +79,7 @@ class Store:
         self.servers = servers.Servers(base, self.leases, known.revision)
         self.api_tokens = api_tokens.ApiTokens(base)
         self.refreshes = repository_refreshes.RepositoryRefreshes(base)
+        self.agents = agents.Agents(base)
 
     def check_writes(self) -> None:
         """Say whether what was written last in this process was kept; does not ask the database.

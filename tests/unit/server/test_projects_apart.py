@@ -52,6 +52,7 @@ TARGETS: Mapping[str, tuple[str, str, str]] = {
     "repository": ("shop-repo", f"{CANARY}-repo", "nothing"),
     "project": ("shop", f"{CANARY}-project", "nothing"),
     "workspace": ("shop-space", f"{CANARY}-space", "nothing"),
+    "worker": ("hands", f"{CANARY}-hands", "nothing"),
 }
 FLEET = fleets.Fleet(
     (
@@ -198,6 +199,8 @@ async def shared(tmp_path: Path) -> AsyncIterator[tuple[server_world.Served, lis
 def routes() -> Iterator[tuple[str, str, access.Access]]:
     for router in app.ROUTERS:
         for route in router.routes:
+            if isinstance(route, guard.AgentSocketRoute):
+                continue  # for agents only: tests/unit/server/test_agent_link.py
             assert isinstance(route, guard.GuardedRoute)
             for method in route.methods or ():
                 yield method, route.path.replace(":path}", "}"), route.access
@@ -214,7 +217,8 @@ def refusals(who: Person, needed: access.Access, path: str, whose: int) -> set[i
     if permission in (permissions.Permission.PUBLIC, permissions.Permission.KNOWN):
         return set() if whose == 0 or not path.startswith("/webhooks") else {404}
     if scope is access.Scope.EVERYTHING:
-        return {403}
+        # Nobody but an agent is known there.
+        return {401, 429} if permission is permissions.Permission.AGENT else {403}
     if scope is access.Scope.PROJECT:
         is_admin = permission in who.permissions
         return {403} if not is_admin else {404} if whose else set()

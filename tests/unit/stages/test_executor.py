@@ -289,3 +289,28 @@ async def test_adopted_objects_are_kept_as_they_were_until_their_cluster_has_the
 
     left = await snapshot_store.load(cluster.client, shop, namespaces=["default"])
     assert [snapshot.body for snapshot in left] == ([body] if kept else [])
+
+
+async def test_another_process_than_the_one_that_kept_adopted_objects_lets_go_of_them() -> None:
+    cluster = memory_client.MemoryCluster()
+
+    class OneCluster(Pool):
+        async def client(self, name: str) -> Any:
+            return cluster.client
+
+    carrying = made(OneCluster())
+    shop = carrying.application.owner
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    kept = adoptions.Adoption()
+    await kept.keep(cluster.client, inventory.Inventory(shop, "default"), [body], "run-1")
+
+    await carrying.conclude_on("us")
+
+    assert await snapshot_store.load(cluster.client, shop, namespaces=["default"]) == []
+
+
+async def test_a_cluster_without_a_client_keeps_what_it_has() -> None:
+    away = client_pool.Unavailable("us", "it is away")
+
+    with pytest.raises(errors.TemporaryError, match="it is away"):
+        await made(Pool(us=away)).conclude_on("us")

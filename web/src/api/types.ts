@@ -42,6 +42,36 @@ export interface Adopt {
   reason: string;
 }
 
+/** An agent beside a cluster. */
+export interface Agent {
+  name: string;
+  clusters: string[];
+  status: string;
+  reason: string;
+  version: string;
+  protocol: number;
+  seen: string | null;
+  created: string;
+  rotated: string;
+  rotating: boolean;
+  policy: string[];
+}
+
+/** The key of an agent, made where it will run. */
+export interface AgentKey {
+  /** Public key of X25519, in base64. */
+  sealingKey: string;
+}
+
+/** What an agent needs to connect; the token is shown this once. */
+export interface AgentRegistration {
+  agent: string;
+  cluster: string;
+  token: string;
+  signingKey: string;
+  addresses: string[];
+}
+
 /** What is known of an API token. */
 export interface ApiToken {
   id: string;
@@ -1244,6 +1274,12 @@ export interface Taint {
   effect: "NoSchedule" | "NoExecute";
 }
 
+/** A process that takes tasks. */
+export interface Taker {
+  name: string;
+  seen: string;
+}
+
 /** A cluster of a run. */
 export interface Target {
   name: string;
@@ -1268,6 +1304,22 @@ export interface Task {
   wantedWeights: Record<string, number>;
   observedWeights: Record<string, number>;
   details: string[];
+}
+
+/** Who takes the tasks of a cluster. */
+export interface TaskQueue {
+  cluster: string;
+  queue: string;
+  takers: Taker[];
+  reason: string;
+}
+
+/** Where tasks come from. */
+export interface Temporal {
+  address: string;
+  namespace: string;
+  queuePrefix: string;
+  heartbeat: number;
 }
 
 /** Log in with an API token. */
@@ -1318,6 +1370,23 @@ export interface WeightSample {
   stage: string;
   wanted: Record<string, number>;
   observed: Record<string, number>;
+}
+
+/** The key of a worker, made where it will run, and its clusters. */
+export interface WorkerKey {
+  /** Public key of X25519, in base64. */
+  sealingKey: string;
+  clusters: string[];
+}
+
+/** What a worker needs; the token is shown this once. */
+export interface WorkerRegistration {
+  worker: string;
+  clusters: string[];
+  token: string;
+  signingKey: string;
+  addresses: string[];
+  temporal: Temporal;
 }
 
 /** One workload and who gets how many of its replicas. */

@@ -12,8 +12,8 @@ from volary.cli.remote import output
 from volary.config.crosscheck import fleet_checks
 from volary.config.decoding import values
 from volary.controller import inputs, system_clock
-from volary.controller.persistence import redaction
 from volary.controller.planning import opened_applications, preparation
+from volary.engine.observers import redaction as event_redaction
 from volary.manifests import redaction as manifest_redaction
 from volary.model import analysis, errors, json
 from volary.model.fleet import fleets
@@ -72,7 +72,7 @@ async def run(request: TrialRequest, form: forms.Form) -> int:
 def _clean(
     masker: manifest_redaction.Masker, finding: metric_trials.TrialFinding
 ) -> json.JsonObject:
-    document = redaction.clean_finding(masker, finding.document)
+    document = event_redaction.clean_finding(masker, finding.document)
     return {**asdict(finding), "attempt": 1, "document": document}
 
 

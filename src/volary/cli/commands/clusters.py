@@ -71,6 +71,78 @@ def uncordon(name: _Name, reason: options.Reason = "", server: options.Server = 
     _ask(name, "uncordon", {"reason": reason}, server)
 
 
+_Namespace = Annotated[
+    str, typer.Option("--namespace", metavar="NAME", help="Where the agent runs there.")
+]
+
+
+@app.command()
+def join(
+    name: _Name,
+    namespace: _Namespace = "volary",
+    namespaces: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B", help="Give the agent rights in these namespaces only. Default: in all."
+        ),
+    ] = "",
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="What it permits, kind AgentPolicy. Default: to read all but Secrets, and tasks in"
+            " the namespaces.",
+        ),
+    ] = "",
+    address: Annotated[
+        str,
+        typer.Option(metavar="URL", help="How it reaches the server. Default: as this command."),
+    ] = "",
+    ca_file: Annotated[
+        str, typer.Option(metavar="FILE", help="By which it verifies the server, PEM.")
+    ] = "",
+    image: Annotated[
+        str, typer.Option(metavar="IMAGE", help="Default: volary of this version.")
+    ] = "",
+    server: options.Server = "",
+) -> None:
+    """Register an agent for a cluster, and print what is applied there: `kubectl apply -f -`.
+
+    The fleet file has to say `agent: true` of the cluster. Its token and private key are in what is
+    printed, and nowhere else.
+    """
+    from volary.cli.remote import agents
+
+    wanted = agents.read_wanted(
+        namespace=namespace,
+        namespaces=namespaces,
+        policy=policy,
+        address=address,
+        ca_file=ca_file,
+        image=image,
+    )
+    options.ask(server, agents.join, name, wanted)
+
+
+@app.command()
+def rotate(name: _Name, namespace: _Namespace = "volary", server: options.Server = "") -> None:
+    """Make another token and key for the agent of a cluster, and print the Secret to apply.
+
+    The token before is good until the new one was used.
+    """
+    from volary.cli.remote import agents
+
+    options.ask(server, agents.rotate, name, agents.read_wanted(namespace=namespace))
+
+
+@app.command()
+def remove(name: _Name, server: options.Server = "") -> None:
+    """Take all rights of the agent of a cluster at once, and end its connections."""
+    from volary.cli.remote import agents
+
+    options.ask(server, agents.remove, name)
+
+
 @app.command()
 def taint(
     name: _Name,

@@ -99,3 +99,21 @@ def ask(
             return await work(opened, *given, **options)
 
     finish(asked())
+
+
+TemporalTls = Annotated[
+    bool, typer.Option("--temporal-tls", help="Secure the connection to Temporal.")
+]
+TemporalCa = Annotated[
+    str, typer.Option(metavar="FILE", help="Certificates by which Temporal is verified, PEM.")
+]
+TemporalCertificate = Annotated[
+    str, typer.Option(metavar="FILE", help="Our certificate for Temporal, PEM.")
+]
+TemporalKey = Annotated[str, typer.Option(metavar="FILE", help="Its private key, PEM.")]
+TemporalServerName = Annotated[
+    str, typer.Option(metavar="NAME", help="The name that Temporal's certificate is for.")
+]
+TemporalApiKey = Annotated[
+    str, typer.Option(metavar="FILE", help="A key of Temporal's API, sent with each call.")
+]

@@ -106,6 +106,78 @@ def serve(
     )
 
 
+@app.command("agent")
+def run_agent(
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="The cluster, as the fleet has it.")],
+    server: Annotated[str, typer.Option(metavar="URL", help="A server.")],
+    token_file: Annotated[
+        str, typer.Option(metavar="FILE", help="Its token, from `volary cluster join`.")
+    ],
+    policy: Annotated[str, typer.Option(metavar="FILE", help="What it permits, kind AgentPolicy.")],
+    kubeconfig: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="How it reaches the cluster. Default: as a pod there does."
+        ),
+    ] = "",
+    context: Annotated[
+        str, typer.Option(metavar="NAME", help="With --kubeconfig: the context. Default: current.")
+    ] = "",
+    ca_file: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="Certificates by which the server is verified, PEM."),
+    ] = "",
+    private_key: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="The key that opens what is sealed for it, PEM, with --signing-key. Default: it"
+            " takes no tasks.",
+        ),
+    ] = "",
+    signing_key: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="The controller's public key, which signs its orders."),
+    ] = "",
+    temporal_tls: options.TemporalTls = False,
+    temporal_ca: options.TemporalCa = "",
+    temporal_certificate: options.TemporalCertificate = "",
+    temporal_key: options.TemporalKey = "",
+    temporal_server_name: options.TemporalServerName = "",
+    temporal_api_key: options.TemporalApiKey = "",
+    log_format: Annotated[
+        forms.LinesForm,
+        typer.Option("--log-format", help="text, or json: an object a line."),
+    ] = "text",
+) -> None:
+    """Run the agent of a cluster, in it or near it: it connects to the servers, never they to it.
+
+    SIGTERM or Ctrl-C stops it. Exit code 2: the server does not let it in, as it says.
+    """
+    from volary.cli import agent_process
+
+    given = agent_process.Options(
+        cluster,
+        server,
+        token_file,
+        policy,
+        kubeconfig,
+        context,
+        ca_file,
+        private_key,
+        signing_key,
+        {
+            "tls": temporal_tls,
+            "ca": temporal_ca,
+            "certificate": temporal_certificate,
+            "key": temporal_key,
+            "server_name": temporal_server_name,
+            "api_key": temporal_api_key,
+        },
+    )
+    options.finish(agent_process.run(given, log_format=log_format))
+
+
 _TokenServer = Annotated[
     str,
     typer.Option(
@@ -251,11 +323,11 @@ def get(
     server: options.Server = "",
     output: options.Output = forms.Form.TEXT,
 ) -> None:
-    """List applications, runs, clusters or servers; show one application over all its clusters.
+    """List applications, runs, clusters, servers, agents or workers; show one application.
 
     `-o wide` also shows each cluster, `-o json` everything.
     """
-    from volary.cli.remote import application_tree, queries
+    from volary.cli.remote import agents, application_tree, queries
 
     _check_tree(noun, tree=tree, narrowed=bool(cluster or watch), direct=bool(fleet or contexts))
 
@@ -269,8 +341,14 @@ def get(
         options.finish(queries.survey_app(name, app_name, fleet, contexts, output))
     if tree:
         options.ask(server, application_tree.show, name or app_name, cluster, output, watch=watch)
+    if noun == "workers":
+        from volary.cli.remote import workers
+
+        options.ask(server, workers.get, output)
     if noun == "app":
         options.ask(server, queries.get_app, name or app_name, output)
+    if noun == "agents":
+        options.ask(server, agents.show_list, output)
     if name or fleet or contexts:
         raise typer.BadParameter("a name, --fleet and --contexts belong to `get app`")
     shown = functools.partial(queries.get, app=app_name, status=status, with_removed=removed)

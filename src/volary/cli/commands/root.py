@@ -15,6 +15,7 @@ from volary.cli.commands import (
     options,
     projects,
     remote,
+    workers,
     workspaces,
 )
 
@@ -90,7 +91,7 @@ def lint(
 @app.command()
 def schema(
     kind: Annotated[
-        Literal["application", "controller", "fleet", "project", "workspace"],
+        Literal["agentpolicy", "application", "controller", "fleet", "project", "workspace"],
         typer.Argument(metavar="KIND", help="Which file."),
     ] = "application",
 ) -> None:
@@ -101,6 +102,7 @@ def schema(
     from volary.config.generated import schemas
 
     made = {
+        "agentpolicy": schemas.agent_policy_schema,
         "application": schemas.application_schema,
         "workspace": schemas.workspace_schema,
         "controller": schemas.controller_schema,
@@ -376,6 +378,7 @@ def diff_targets(
 app.add_typer(convert.app, name="convert")
 app.add_typer(analysis.app, name="analysis")
 app.add_typer(clusters.app, name="cluster")
+app.add_typer(workers.app, name="worker")
 app.add_typer(workspaces.app, name="workspace")
 app.add_typer(applications.app, name="application")
 app.add_typer(projects.app, name="project")

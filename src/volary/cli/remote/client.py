@@ -61,6 +61,11 @@ class Client:
         ) as session:
             yield cls(target, session)
 
+    @property
+    def address(self) -> str:
+        """The server's URL."""
+        return self._server
+
     async def get(self, *path: str, **query: str | int) -> json.JsonObject:
         """Return one answer.
 

@@ -169,6 +169,8 @@ class UnreachableReason(StrEnum):
     TLS = "tls"
     PROXY = "proxy"
     BROKEN = "broken"
+    #: It is reached through its agent, and that is not connected.
+    NO_AGENT = "no_agent"
     CIRCUIT_OPEN = "circuit_open"
 
 

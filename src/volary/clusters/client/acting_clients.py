@@ -120,7 +120,9 @@ class ActingClients:
         member = self.member(name)
         if member is None:
             return Unavailable(name, f"cluster {name} is not in the fleet")
-        own = replace(member, kubeconfig=identity.kubeconfig, context=name, in_cluster=False)
+        own = replace(
+            member, kubeconfig=identity.kubeconfig, context=name, in_cluster=False, agent=False
+        )
         try:
             connection = self._server.load(own)
         except errors.UserError as error:

@@ -36,6 +36,8 @@ def shrink_tls_buffers() -> None:
         sslproto.SSLProtocol.max_size = TLS_BUFFER_SIZE
 
 
+#: Returns the socket through which a cluster's agent is reached while one is connected.
+SocketOf = Callable[[str], str]
 #: Requests under way at once over all clusters, and the least and most for one of them.
 _FLEET_REQUESTS = 384
 _LEAST, _MOST = 6, transports.Limits().concurrency
@@ -62,6 +64,7 @@ class ClientPool:
         environment: Mapping[str, str],
         permit: write_permits.WritePermit = write_permits.UNCONDITIONAL,
         rule: write_rules.WriteRule = write_rules.permit_all,
+        socket_of: SocketOf | None = None,
     ) -> None:
         self.fleet = members
         #: Under which all of them write.
@@ -74,6 +77,7 @@ class ClientPool:
         self._limits = limits
         self._rule = rule
         self._environment = environment
+        self._socket_of = socket_of
         self._reader = kubeconfigs.Reader()
         self._clients: dict[str, clients.Client] = {}
         self._connections: dict[str, connections.Connection] = {}
@@ -185,6 +189,8 @@ class ClientPool:
         Raises:
             errors.UserError: A file, context, certificate, … is missing or not valid.
         """
+        if member.agent and self._socket_of is not None:
+            return kubeconfigs.agent_connection(member.name, self._socket_of(member.name))
         return kubeconfigs.load(member, environment=self._environment, reader=self._reader)
 
     async def open(
@@ -247,12 +253,14 @@ async def open_pool(
     environment: Mapping[str, str] = os.environ,
     permit: write_permits.WritePermit = write_permits.UNCONDITIONAL,
     rule: write_rules.WriteRule = write_rules.permit_all,
+    socket_of: SocketOf | None = None,
 ) -> AsyncIterator[ClientPool]:
     """Open a pool; every client is closed at its end.
 
     Without `limits` the clusters share what this process can do (`concurrency`). Nothing is
     written to any of them but under the `permit`. What these clients write themselves has to be
-    permitted by the `rule`; those that act for somebody write by the rules for that.
+    permitted by the `rule`; those that act for somebody write by the rules for that. `socket_of`
+    says behind which socket the agent of a cluster is; without it no agent is reached.
     """
     shrink_tls_buffers()
     shared = transports.Limits(concurrency=concurrency(len(members.clusters)))
@@ -263,6 +271,7 @@ async def open_pool(
         environment=environment,
         permit=permit,
         rule=rule,
+        socket_of=socket_of,
     )
     try:
         yield opened

@@ -90,3 +90,10 @@ class Connection:
     impersonation: Impersonation = field(default_factory=Impersonation)
     #: ``http://…``, perhaps with user and password; empty: none.
     proxy_url: str = field(default="", repr=False)
+    #: The socket that leads to its agent, there for as long as one is connected; empty: none does.
+    socket: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        return "through its agent" if self.socket else f"at {self.server}"

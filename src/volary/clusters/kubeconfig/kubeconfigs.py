@@ -53,6 +53,11 @@ def service_account_connection(
         ) from error
 
 
+def agent_connection(name: str, socket: str) -> connections.Connection:
+    """Return the connection of a cluster whose agent, behind a socket, has its credentials."""
+    return connections.Connection(name, "http://agent", socket=socket)
+
+
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
     """One or several kubeconfig files."""
@@ -76,8 +81,14 @@ def load(
     A `reader` that is given for many clusters reads a file they share only once.
 
     Raises:
-        errors.UserError: A file, context, certificate, … is missing or not valid.
+        errors.UserError: A file, context, certificate, … is missing or not valid; or it is reached
+            through its agent, which connects to servers only.
     """
+    if cluster.agent:
+        raise errors.user_error(
+            f"cluster {cluster.name} is reached through its agent, which connects to a server only",
+            hint="ask the server (--server), or give the cluster a kubeconfig here",
+        )
     if cluster.in_cluster:
         connection = service_account_connection(cluster.name, environment=environment)
     else:

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import aiohttp
+from aiohttp import client_exceptions
 
 from volary.clusters.api import api_errors
 from volary.clusters.api.api_errors import UnreachableReason
@@ -72,6 +73,8 @@ def _load_pair(made: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         made.load_cert_chain(pair, password="")
 
 
+#: Seconds: an idle TLS connection costs a quarter of a megabyte.
+_IDLE = 15
 #: A silent peer is asked whether it lives: first after seconds, then every so many, so often.
 _KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
@@ -134,22 +137,27 @@ class Sessions:
         self._retired.clear()
 
     def _make(self, proof: authenticators.Proof) -> Opened:
-        secure = self._connection.server.startswith("https://")
-        connector = aiohttp.TCPConnector(
-            limit=0,  # `transport` limits requests; watches come on top
-            ssl=tls_context(self._connection, proof) if secure else False,
-            ttl_dns_cache=60,
-            keepalive_timeout=15,  # an idle TLS connection costs a quarter of a megabyte
-            socket_factory=_socket,
-        )
         session = aiohttp.ClientSession(
-            connector=connector,
+            connector=self._connector(proof),
             headers=list(self._headers),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("Content-Type",),
             request_class=write_permits.CheckedRequest,
         )
         return Opened(session, proof.certificate)
+
+    def _connector(self, proof: authenticators.Proof) -> aiohttp.BaseConnector:
+        # `transport` limits requests; watches come on top.
+        if self._connection.socket:
+            return aiohttp.UnixConnector(self._connection.socket, limit=0, keepalive_timeout=_IDLE)
+        secure = self._connection.server.startswith("https://")
+        return aiohttp.TCPConnector(
+            limit=0,
+            ssl=tls_context(self._connection, proof) if secure else False,
+            ttl_dns_cache=60,
+            keepalive_timeout=_IDLE,
+            socket_factory=_socket,
+        )
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
@@ -164,6 +172,7 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 
 _REASONS: tuple[tuple[type[BaseException], UnreachableReason], ...] = (
+    (client_exceptions.UnixClientConnectorError, UnreachableReason.NO_AGENT),
     (ssl.SSLCertVerificationError, UnreachableReason.UNTRUSTED),
     (aiohttp.ClientConnectorCertificateError, UnreachableReason.UNTRUSTED),
     (aiohttp.ClientSSLError, UnreachableReason.TLS),
@@ -182,6 +191,7 @@ _WORDS = {
     UnreachableReason.TIMEOUT: "no answer in time",
     UnreachableReason.REFUSED: "connection refused",
     UnreachableReason.BROKEN: "the connection broke",
+    UnreachableReason.NO_AGENT: "none is connected",
     UnreachableReason.CIRCUIT_OPEN: "left alone",
 }
 _TRUST_HINT = "check certificate-authority and tls-server-name in the kubeconfig"
@@ -198,7 +208,7 @@ def translate_failure(
 ) -> api_errors.Unreachable:
     """Return the error for a failed exchange."""
     return api_errors.Unreachable(
-        f"cluster {connection.name} at {connection.server}: {failure_cause(failure)} ({what})",
+        f"cluster {connection.name} {connection.place}: {failure_cause(failure)} ({what})",
         reason=failure_kind(failure),
         sent=not isinstance(failure, _NOT_SENT),
     )

@@ -270,7 +270,7 @@ class Transport:
         admission = self._breaker.admit(_now())
         if admission.refusal:
             raise api_errors.CircuitOpen(
-                f"cluster {self.connection.name} at {self.connection.server} {admission.refusal}",
+                f"cluster {self.connection.name} {self.connection.place} {admission.refusal}",
                 reason=api_errors.UnreachableReason.CIRCUIT_OPEN,
                 sent=False,
                 delay=timedelta(seconds=admission.wait),

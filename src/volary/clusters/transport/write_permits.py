@@ -83,6 +83,11 @@ def of_task(permit: WritePermit) -> Iterator[None]:
         _OF_TASK.reset(token)
 
 
+def current_of_task() -> WritePermit:
+    """Return the permit of the task that is carried out at this moment."""
+    return _OF_TASK.get()
+
+
 class Both:
     """The permit of a process and of the task that it carries out at this moment."""
 

@@ -82,6 +82,9 @@ def _convert(reading: readings.Reading, directory: str) -> fleets.Fleet | None:
             reading.error(
                 ("clusters", i, "inCluster"), message, "keep one way to reach the cluster"
             )
+        if entry.agent and (entry.kubeconfig or entry.context or entry.in_cluster):
+            message = "agent takes no kubeconfig, context or inCluster: it has the credentials"
+            reading.error(("clusters", i, "agent"), message, "keep one way to reach the cluster")
     providers = provider_readers.convert(reading, read.analysis_providers, directory, sorted(seen))
     for i, cluster in enumerate(read.clusters):
         _check_taints(reading, cluster.taints, ("clusters", i, "taints"))

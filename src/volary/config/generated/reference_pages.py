@@ -16,6 +16,7 @@ import annotated_types
 import pydantic
 from pydantic import fields
 
+from volary.config.agents import policy_files
 from volary.config.application import application_sections
 from volary.config.decoding import base_sections, readings, values
 from volary.config.fleet import fleet_files, provider_sections
@@ -138,6 +139,38 @@ repositories:
 Certificates of https hosts are checked with the authorities of the system; `SSL_CERT_FILE` in the
 environment names others. Redirects are not followed: write the address they lead to. ssh needs the
 programs `git` and `ssh`.
+
+## Fields
+"""
+
+_AGENT_POLICY = """\
+# Policy file of an agent
+
+Made from the models in `src/volary/config`; change those, not this page.
+
+What the owner of a cluster permits the agent there. It lies beside the agent, in the cluster, and
+wins over whatever a server asks for: what it does not say is refused. The agent reads it again
+when it changed, and permits nothing while it cannot be read.
+[How to join a cluster](../how-to/agents.md) shows where it goes, and `volary schema agentpolicy`
+prints its JSON Schema.
+
+```yaml
+apiVersion: volary.dev/v1
+kind: AgentPolicy
+spec:
+  read: {secrets: false}
+  impersonate: ["system:serviceaccount:team-a:deployer"]
+  rules:
+  - projects: [team-a]
+    namespaces: [team-a]
+    kinds: ["apps/*", Service, ConfigMap]
+```
+
+A task, and each of its writes, is permitted when one rule permits everything that it is about. Two
+rules are never put together. Whatever `read` says, servers learn the version and the health of the
+cluster and which kinds it serves; they may ask what the agent's account may do; and they may try
+writes that are not carried out (`dryRun=All`) where they may read. They may never write, run
+something in a pod, forward its ports or reach it through the API server.
 
 ## Fields
 """
@@ -275,6 +308,11 @@ def controller_page() -> str:
     return "\n".join(
         [_CONTROLLER, _table("", settings_files.ControllerFile), _NOTICES + "\n".join(rows), ""]
     )
+
+
+def agent_policy_page() -> str:
+    """Return the reference page of policy files of agents."""
+    return "\n".join([_AGENT_POLICY, _table("", policy_files.AgentPolicyFile)])
 
 
 def workspace_page() -> str:
@@ -420,6 +458,7 @@ def project_page() -> str:
 
 
 _PAGES = {
+    "agentpolicy": agent_policy_page,
     "application": application_page,
     "controller": controller_page,
     "fleet": fleet_page,

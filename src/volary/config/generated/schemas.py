@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import json_schema
 
+from volary.config.agents import policy_files
 from volary.config.application import application_sections
 from volary.config.decoding import base_sections
 from volary.config.fleet import fleet_files, provider_sections
@@ -59,6 +60,12 @@ def workspace_schema() -> json.JsonObject:
     """Return the schema of workspace files."""
     schema = workspace_files.WorkspaceFile.model_json_schema(by_alias=True)
     return {**schema, "$schema": _DRAFT, "title": "Volary workspace"}
+
+
+def agent_policy_schema() -> json.JsonObject:
+    """Return the schema of policy files of agents."""
+    schema = policy_files.AgentPolicyFile.model_json_schema(by_alias=True)
+    return {**schema, "$schema": _DRAFT, "title": "Volary agent policy"}
 
 
 def controller_schema() -> json.JsonObject:

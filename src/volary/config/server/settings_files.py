@@ -12,7 +12,7 @@ from pydantic import Field
 from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import provider_readers, provider_sections
 from volary.config.placement import wave_rules
-from volary.config.server import browser_logins, engine_checks, notification_routes
+from volary.config.server import agent_checks, browser_logins, engine_checks, notification_routes
 from volary.config.text import git_addresses, yaml
 from volary.model import addresses, identities, options, server_settings
 from volary.model.fleet import cluster_health
@@ -58,6 +58,7 @@ class ControllerFile(base_sections.Section, of=server_settings.Settings):
     failover: failover_rules.FailoverLimits
     cluster_health: HealthRules
     engine: server_settings.Engine
+    agents: server_settings.Agents
     limits: server_settings.Limits
     authentication: server_settings.Authentication
     auth: server_settings.Auth
@@ -110,6 +111,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
     _check_limits(reading, read.limits)
     engine_checks.check(reading, read.engine)
     _check_advertised(reading, read.advertise)
+    agent_checks.check(reading, read.agents)
     _check_auth(reading, read.auth.oidc)
     browser_logins.check(reading, read.url, read.auth)
     if read.authentication is server_settings.Authentication.NONE:
@@ -143,6 +145,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
         tls=file_paths.resolved(written.tls, directory),
         auth=file_paths.resolved(written.auth, directory),
         engine=file_paths.resolved(written.engine, directory),
+        agents=file_paths.resolved(written.agents, directory),
         notifications=file_paths.resolved(written.notifications, directory),
         secrets=file_paths.resolved(written.secrets, directory),
         tracing=file_paths.resolved(written.tracing, directory),

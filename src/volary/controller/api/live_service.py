@@ -15,9 +15,9 @@ from volary.concurrency import single_flight
 from volary.controller import refusals
 from volary.controller.api import live_representations as shapes
 from volary.controller.api import pod_logs, status_representations
-from volary.controller.persistence import redaction as stored_redaction
 from volary.controller.runs import ready_runs
 from volary.controller.status import application_state, application_statuses
+from volary.engine.observers import redaction as event_redaction
 from volary.livestate import live_state, live_trees, nodes, secret_digests, views
 from volary.manifests import objects, redaction
 from volary.manifests.ownership import tracking
@@ -381,7 +381,7 @@ def shown_body(body: json.JsonObject, masker: redaction.Masker) -> json.JsonObje
         for name, part in objects.mapping(bare, "metadata").items()
         if name != "managedFields"
     }
-    return stored_redaction.clean_everything(masker, {**bare, "metadata": metadata})
+    return event_redaction.clean_everything(masker, {**bare, "metadata": metadata})
 
 
 def _containers(body: json.JsonObject) -> tuple[str, ...]:

@@ -14,7 +14,9 @@ from msgspec import structs
 
 from volary.concurrency import work_threads
 from volary.controller import refusals
+from volary.controller.agents import task_services
 from volary.controller.api import (
+    agent_service,
     audit_states,
     cluster_service,
     conversions,
@@ -84,6 +86,10 @@ class Service:
     live: live_service.LiveService
     #: What is not as Git says.
     drift: drift_service.DriftService
+    #: What runs beside clusters.
+    agents: agent_service.AgentService
+    #: Answers what their tasks ask for.
+    tasks: task_services.TaskServices
     #: Runs as metrics, of this process.
     measures: run_metrics.RunMetrics = field(default_factory=run_metrics.RunMetrics)
     #: The first screen.

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from volary.controller import notifications
 from volary.controller.leadership import context
-from volary.controller.persistence import batch_writers, journal, redaction, task_state
+from volary.controller.persistence import batch_writers, journal, task_state
 from volary.controller.runs import project_rules, ready_runs
 from volary.controller.status import (
     application_identity,
@@ -16,6 +16,7 @@ from volary.controller.status import (
 from volary.controller.telemetry import run_metrics, run_spans
 from volary.engine.execution import runners
 from volary.engine.observers import feed
+from volary.engine.observers import redaction as event_redaction
 from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.engine.state_machine import events
@@ -157,7 +158,7 @@ def open_session(
         release,
         keeper,
         leader.dependencies.clock,
-        (redaction.RedactingObserver(release.masker, (log, analyses, audit, *observers)),),
+        (event_redaction.RedactingObserver(release.masker, (log, analyses, audit, *observers)),),
     )
     release.performer.leave_out = lambda name, why: runner.submit(
         events.SkipCluster(

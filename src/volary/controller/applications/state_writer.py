@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from volary.controller import notifications
 from volary.controller.applications import commit_keeper, stuck_runs
 from volary.controller.leadership import context
-from volary.controller.persistence import journal, redaction, retry
+from volary.controller.persistence import journal, retry
 from volary.controller.runs import ready_runs, run_clusters, run_kinds
 from volary.controller.status import (
     application_state,
@@ -21,6 +21,7 @@ from volary.controller.status import (
     run_origins,
     run_requests,
 )
+from volary.engine.observers import redaction as event_redaction
 from volary.engine.persistence import transitions
 from volary.engine.runs import run_builder
 from volary.engine.runs import state as run_state
@@ -257,7 +258,7 @@ class ApplicationStateWriter:
         self, made: run_records.Transition, masker: manifest_redaction.Masker
     ) -> int:
         store, fence = self._leader.store, self._leader.fence
-        clean = redaction.clean_transition(masker, made)
+        clean = event_redaction.clean_transition(masker, made)
         kept = await self.until_available(lambda: store.keep_transition(clean, fence=fence))
         return kept.version
 

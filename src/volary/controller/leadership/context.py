@@ -10,11 +10,12 @@ from typing import TypeVar
 from volary.controller import inputs
 from volary.controller.fleet import cluster_registry
 from volary.controller.leadership import engines, planner_slots, project_runs
-from volary.controller.persistence import change_signal, redaction, retry
+from volary.controller.persistence import change_signal, retry
 from volary.controller.planning import opened_applications
 from volary.controller.runs import kind_registry, ready_runs, run_kinds
 from volary.controller.status import run_requests
 from volary.controller.telemetry import run_metrics
+from volary.engine.observers import redaction as event_redaction
 from volary.model import backoffs, errors, json
 from volary.model.runs import run_records
 from volary.notifying import notifier
@@ -151,7 +152,7 @@ class LeaderContext:
             action=action,
             result="ok",
             application=application,
-            document=redaction.clean_everything(self.dependencies.secrets.masker(), document),
+            document=event_redaction.clean_everything(self.dependencies.secrets.masker(), document),
         )
         await retry.until_available(lambda: self.store.audit.write(entry), action)
 

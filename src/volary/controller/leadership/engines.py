@@ -4,22 +4,28 @@ import contextlib
 import importlib.util
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from volary.clusters.transport import write_permits
 from volary.controller import system_clock
-from volary.controller.persistence import journal, redaction
+from volary.controller.agents import run_orders
+from volary.controller.persistence import journal
 from volary.controller.runs import ready_runs
 from volary.engine.execution import runners
 from volary.engine.observers import feed
+from volary.engine.observers import redaction as event_redaction
 from volary.engine.persistence import pieces, transitions
 from volary.model import clocks, errors, server_settings
 from volary.model.runs import run_records
+from volary.stages import executor as stage_executor
 from volary.store import fencing
 
 if TYPE_CHECKING:
     from volary.engine.temporal import engine_hosts
+
+
+#: Heartbeats in which somebody who works beside a cluster takes a task, where somebody is there.
+_UNTAKEN = 2.0
 
 
 class Engine(Protocol):
@@ -67,8 +73,12 @@ def check(engine: server_settings.Engine) -> None:
 
 
 @contextlib.asynccontextmanager
-async def opened(engine: server_settings.Engine) -> AsyncIterator[Engine]:
+async def opened(
+    engine: server_settings.Engine, apart: run_orders.ApartTasks
+) -> AsyncIterator[Engine]:
     """Open the engine that the settings ask for, for as long as the block lasts.
+
+    `apart` knows which tasks are carried out by others than this process.
 
     Raises:
         errors.UserError: A file that they name cannot be read.
@@ -78,7 +88,7 @@ async def opened(engine: server_settings.Engine) -> AsyncIterator[Engine]:
         yield LocalEngine()
         return
     async with _opened_temporal(engine.temporal) as host:
-        yield TemporalEngine(host)
+        yield TemporalEngine(host, apart)
 
 
 @contextlib.asynccontextmanager
@@ -86,51 +96,25 @@ async def _opened_temporal(
     given: server_settings.Temporal,
 ) -> AsyncIterator["engine_hosts.EngineHost"]:
     # Here alone: most installations do without it.
-    from volary.engine.temporal import engine_hosts
+    from volary.engine.temporal import connections, engine_hosts
 
-    tls = given.tls
-    connection = engine_hosts.Connection(
-        given.address,
-        given.namespace,
-        None
-        if tls is None
-        else engine_hosts.tls_config(
-            _read(tls.ca_file), _read(tls.certificate_file), _read(tls.key_file), tls.server_name
-        ),
-        (_read(given.api_key_file) or b"").decode().strip(),
-    )
+    connection = connections.of_settings(given, connections.identity_of("server"))
     host = engine_hosts.EngineHost(
-        await engine_hosts.connect(connection),
+        await connections.connect(connection),
         system_clock.elapsed,
         heartbeat_seconds=given.heartbeat.total_seconds(),
+        untaken_seconds=_UNTAKEN * given.heartbeat.total_seconds(),
     )
     async with host.working():
         yield host
 
 
-def _read(path: str) -> bytes | None:
-    """Return what a file holds; None: none is named.
-
-    Raises:
-        errors.UserError: It cannot be read.
-    """
-    if not path:
-        return None
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise errors.user_error(
-            f"cannot be read: {error.strerror}",
-            where=errors.Location(path),
-            hint="name a file that this server may read, under engine.temporal",
-        ) from error
-
-
 class TemporalEngine:
     """Runs are carried out by Temporal, with workers in this process."""
 
-    def __init__(self, host: "engine_hosts.EngineHost") -> None:
+    def __init__(self, host: "engine_hosts.EngineHost", apart: run_orders.ApartTasks) -> None:
         self._host = host
+        self._apart = apart
 
     def runner(
         self,
@@ -142,16 +126,25 @@ class TemporalEngine:
         """Return what has a release carried out; no secret of it goes into histories."""
         from volary.engine.temporal import hosted_runs, temporal_runner
 
-        masker = release.masker
+        masker, performer = release.masker, release.performer
+        orders = hosted_runs.carried_out_here
+        if isinstance(performer, stage_executor.ClusterExecutor):
+            self._apart.open_runs[release.run.id] = performer
+            orders = run_orders.RunOrders(
+                release.run, performer, keeper.store, keeper.fence, clock, self._apart
+            ).changed
         whole = transitions.first_transition(release.run, {}, clock.now())
         hosted = hosted_runs.HostedRun(
-            pieces.of_transition(redaction.clean_transition(masker, whole), keeper.version),
             release.performer,
-            _StepKeeper(keeper),
             clock,
             list(observers),
+            stored=pieces.of_transition(
+                event_redaction.clean_transition(masker, whole), keeper.version
+            ),
+            keeper=_StepKeeper(keeper),
+            orders=orders,
             writing_under=write_permits.of_task,
-            clean=lambda document: redaction.clean_document(masker, document),
+            clean=lambda document: event_redaction.clean_document(masker, document),
         )
         return temporal_runner.TemporalRunner(hosted, self._host)
 

@@ -8,9 +8,10 @@ stands still meanwhile and loses nothing.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from volary.controller.persistence import redaction, retry
+from volary.controller.persistence import retry
 from volary.engine.execution import runners
 from volary.engine.observers import feed
+from volary.engine.observers import redaction as event_redaction
 from volary.engine.persistence import transitions
 from volary.engine.runs import state
 from volary.manifests import redaction as manifest_redaction
@@ -62,10 +63,10 @@ class StoreJournal:
         if self._last == step:
             # People were notified of it already, so it would not be the very same one.
             return
-        clean = redaction.clean_transition(self.masker, step)
+        clean = event_redaction.clean_transition(self.masker, step)
         notices: notifiers.StepNotices | None = None
         if self.notifier is not None:
-            clean_events = [redaction.clean_event(self.masker, event) for event in told]
+            clean_events = [event_redaction.clean_event(self.masker, event) for event in told]
             notices = self.notifier.prepare(clean_events, step.version)
             clean = replace(clean, notifications=notices.messages)
 

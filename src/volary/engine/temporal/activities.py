@@ -12,6 +12,7 @@ from datetime import timedelta
 import msgspec
 from temporalio import activity, client, exceptions, service
 
+from volary.concurrency import background_tasks
 from volary.engine import executor
 from volary.engine.execution import runners, task_outcomes, task_reporter
 from volary.engine.observers import feed
@@ -31,7 +32,53 @@ _TRIES = 3
 
 
 class Activities:
-    """The activities that this process carries out."""
+    """The activities on clusters that this process carries out."""
+
+    def __init__(self, known: hosted_runs.TaskHosts, elapsed: Callable[[], float]) -> None:
+        """Take the runs of `known`; `elapsed` are seconds that never stand still."""
+        self._hosts = known
+        self._elapsed = elapsed
+
+    @activity.defn(name=documents.PERFORM_TASK)
+    async def perform_task(self, given: documents.TaskInput) -> statuses.Outcome:
+        """Carry out one stage on one cluster."""
+        context = documents.read_context(given.context)
+        try:
+            async with background_tasks.in_background(_stay(given.heartbeat_seconds / _BEATS)):
+                hosted = await self._hosts.of_task(context, given.order)
+        except hosted_runs.RefusedError as error:
+            return statuses.Outcome(statuses.TaskStatus.FAILED, str(error))
+        if given.stop.how is not state.Stopping.NOT:
+            context.stop.raise_flag(given.stop.reason)
+        lease = leases.Lease(self._elapsed, given.heartbeat_seconds)
+        performance = _Performance(hosted, context, lease, given)
+        with _under(hosted):
+            async with asyncio.TaskGroup() as group:
+                return await _heedless(group.create_task(performance.perform()), hosted)
+
+    @activity.defn(name=documents.CONCLUDE)
+    async def conclude(self, given: documents.ConclusionInput) -> None:
+        """Have a cluster let go of what it keeps for a way back."""
+        lease = leases.Lease(self._elapsed, given.seconds)
+        # The service gives it up after the whole of that time, and nobody begins it again before.
+        lease.extend(self._elapsed())
+        try:
+            hosted = await self._hosts.of_conclusion(given)
+        except hosted_runs.RefusedError as error:
+            raise exceptions.ApplicationError(str(error), non_retryable=True) from error
+        with _under(hosted), hosted.writing_under(lease):
+            await hosted.conclude()
+
+
+async def _stay(pause: float) -> None:
+    """Say again and again that the task is being prepared, until cancelled."""
+    while True:
+        activity.heartbeat("is made ready")
+        await asyncio.sleep(pause)
+
+
+class StepKeeping:
+    """The activity that keeps steps, of the runs that this process has opened."""
 
     def __init__(self, known: hosted_runs.HostedRuns, elapsed: Callable[[], float]) -> None:
         """Take the runs of `known`; `elapsed` are seconds that never stand still."""
@@ -58,19 +105,6 @@ class Activities:
             return documents.StepAnswer(clock_jumped=jump.total_seconds())
         with _under(hosted):
             return await _keep(hosted, given)
-
-    @activity.defn(name=documents.PERFORM_TASK)
-    async def perform_task(self, given: documents.TaskInput) -> statuses.Outcome:
-        """Carry out one stage on one cluster."""
-        context = documents.read_context(given.context)
-        hosted = await self._hosted_runs.of(context.run_id)
-        if given.stop.how is not state.Stopping.NOT:
-            context.stop.raise_flag(given.stop.reason)
-        lease = leases.Lease(self._elapsed, given.heartbeat_seconds)
-        performance = _Performance(hosted, context, lease, given)
-        with _under(hosted):
-            async with asyncio.TaskGroup() as group:
-                return await _heedless(group.create_task(performance.perform()), hosted)
 
 
 async def _keep_saying() -> None:
@@ -128,7 +162,7 @@ def _workflow() -> client.WorkflowHandle[object, object]:
 
 
 @contextlib.contextmanager
-def _under(hosted: hosted_runs.HostedRun) -> Iterator[None]:
+def _under(hosted: hosted_runs.TaskHost) -> Iterator[None]:
     """Be broken off with the run, as this process has it."""
     task = asyncio.current_task()
     assert task is not None
@@ -140,7 +174,7 @@ def _under(hosted: hosted_runs.HostedRun) -> Iterator[None]:
 
 
 async def _heedless(
-    work: asyncio.Task[statuses.Outcome], hosted: hosted_runs.HostedRun
+    work: asyncio.Task[statuses.Outcome], hosted: hosted_runs.TaskHost
 ) -> statuses.Outcome:
     """Return what work comes to, also when the run wants it to stop: how, its heartbeats hear.
 
@@ -164,7 +198,7 @@ class _Performance:
 
     def __init__(
         self,
-        hosted: hosted_runs.HostedRun,
+        hosted: hosted_runs.TaskHost,
         context: executor.TaskContext,
         lease: leases.Lease,
         given: documents.TaskInput,

@@ -1,7 +1,7 @@
 """What goes between workflows, activities and those who ask: plain values, as JSON documents."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import get_type_hints
 
 import msgspec
@@ -17,8 +17,10 @@ from volary.model.runs import run_records
 WORKFLOW = "volary.run"
 KEEP_STEP = "volary.keep_step"
 PERFORM_TASK = "volary.perform_task"
+CONCLUDE = "volary.conclude"
 REQUEST = "request"
 REPORT = "report"
+ORDERS = "orders"
 STORED = "stored"
 STOP_ORDER = "stop_order"
 
@@ -34,6 +36,11 @@ class Queues:
         """The queue of workflows and of what keeps their steps."""
         return f"{self.prefix}-runs"
 
+    @property
+    def central(self) -> str:
+        """The queue of tasks that write to no cluster, where others write to it."""
+        return f"{self.prefix}-central"
+
     def cluster(self, name: str) -> str:
         """Return the queue of the tasks on one cluster."""
         return f"{self.prefix}-cluster-{name}"
@@ -41,6 +48,12 @@ class Queues:
     def workflow_id(self, run_id: str) -> str:
         """Return the id of the workflow of a run."""
         return f"{self.prefix}-run-{run_id}"
+
+
+#: By cluster, what says to whoever carries its tasks out that they may: made by whoever opens the
+#: run, and read by them alone. Empty of a cluster that nobody may carry tasks out on yet. Clusters
+#: that are not named are those of the process that opens the run.
+Orders = Mapping[str, json.JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +70,9 @@ class RunInput:
     most_losses: int = 10
     #: It goes on at a step whose commands nobody has carried out yet.
     continues: bool = False
+    orders: Orders = field(default_factory=dict)
+    #: Seconds after which a task that nobody has taken says that its cluster is not reached.
+    untaken_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +122,30 @@ class TaskInput:
     tick_seconds: float
     #: How it has to stop from the beginning on.
     stop: StopOrder = StopOrder()
+    #: See `Orders`.
+    order: json.JsonObject = field(default_factory=dict)
 
 
-def with_stop(given: TaskInput, order: StopOrder) -> TaskInput:
-    """Return a task as it is begun again, while it has to stop or not."""
-    return replace(given, stop=order)
+@dataclass(frozen=True, slots=True)
+class ConclusionInput:
+    """A run that has ended well: what its cluster keeps for a way back is not needed any more."""
+
+    run_id: str
+    target: str
+    #: See `Orders`.
+    order: json.JsonObject
+    #: How long it may take.
+    seconds: float
 
 
-def continued(given: RunInput, stored: run_records.StoredRun) -> RunInput:
+def begun(given: TaskInput, stop: StopOrder, order: json.JsonObject) -> TaskInput:
+    """Return a task as it is begun, again or for the first time."""
+    return replace(given, stop=stop, order=order)
+
+
+def continued(given: RunInput, stored: run_records.StoredRun, orders: Orders) -> RunInput:
     """Return what a run goes on with in a new history."""
-    return replace(given, stored=stored, continues=True)
+    return replace(given, stored=stored, orders=orders, continues=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent import futures
 from dataclasses import dataclass, field
 
-from temporalio import client, service, worker
+from temporalio import client, worker
 from temporalio.worker import workflow_sandbox
 
-from volary.engine.temporal import activities, documents, hosted_runs, payloads, workflows
-from volary.model import errors
+from volary.engine.temporal import activities, documents, hosted_runs, workflows
 
 #: Workflows may import these as they are: they are pure, and need no copy in each run.
 PURE = (
@@ -26,6 +25,8 @@ PURE = (
 )
 #: Seconds without a heartbeat after which a task's worker counts as gone.
 HEARTBEAT_SECONDS = 30.0
+#: Seconds in which somebody who works beside a cluster takes a task, where somebody is there.
+UNTAKEN_SECONDS = 60.0
 #: Temporal allows 51,200 events, and warns from 10,240 on.
 MOST_EVENTS = 4_000
 #: Tasks that a worker carries out at once on one cluster.
@@ -41,6 +42,8 @@ class EngineHost:
     queues: documents.Queues = field(default_factory=documents.Queues)
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     most_events: int = MOST_EVENTS
+    #: Seconds after which a task that nobody has taken says that its cluster is not reached.
+    untaken_seconds: float = UNTAKEN_SECONDS
     known: hosted_runs.HostedRuns = field(default_factory=hosted_runs.HostedRuns)
 
     #: Whether the tasks on a cluster are carried out here; else somebody beside it does.
@@ -54,6 +57,7 @@ class EngineHost:
         with futures.ThreadPoolExecutor(thread_name_prefix="run workflows") as threads:
             async with asyncio.TaskGroup() as self._group:
                 self._begin(self.queues.runs, self._of_runs(threads))
+                self._begin(self.queues.central, self._of_tasks(self.queues.central))
                 try:
                     yield
                 finally:
@@ -66,7 +70,7 @@ class EngineHost:
         for name in clusters:
             queue = self.queues.cluster(name)
             if queue not in self._working and self.is_central(name):
-                self._begin(queue, self._of_cluster(name))
+                self._begin(queue, self._of_tasks(queue))
 
     def _begin(self, queue: str, made: worker.Worker) -> None:
         assert self._group is not None, "nothing is served outside of `working`"
@@ -74,12 +78,11 @@ class EngineHost:
         self._group.create_task(made.run(), name=f"worker of {queue}")
 
     def _of_runs(self, threads: futures.ThreadPoolExecutor) -> worker.Worker:
-        performing = activities.Activities(self.known, self.elapsed)
         return worker.Worker(
             self.connection,
             task_queue=self.queues.runs,
             workflows=[workflows.RunWorkflow],
-            activities=[performing.keep_step],
+            activities=[activities.StepKeeping(self.known, self.elapsed).keep_step],
             workflow_task_executor=threads,
             workflow_runner=sandbox(),
             # Whatever goes wrong ends the workflow, and so does a history that this version cannot
@@ -88,61 +91,28 @@ class EngineHost:
             workflow_failure_exception_types=[Exception],
         )
 
-    def _of_cluster(self, name: str) -> worker.Worker:
-        performing = activities.Activities(self.known, self.elapsed)
-        return worker.Worker(
-            self.connection,
-            task_queue=self.queues.cluster(name),
-            activities=[performing.perform_task],
-            max_concurrent_activities=_MOST_TASKS,
-            max_concurrent_activity_task_polls=1,
-        )
+    def _of_tasks(self, queue: str) -> worker.Worker:
+        return task_worker(self.connection, queue, self.known, self.elapsed)
+
+
+def task_worker(
+    connection: client.Client,
+    queue: str,
+    known: hosted_runs.TaskHosts,
+    elapsed: Callable[[], float],
+) -> worker.Worker:
+    """Return what takes tasks from a queue, and carries them out by what is `known`."""
+    performing = activities.Activities(known, elapsed)
+    return worker.Worker(
+        connection,
+        task_queue=queue,
+        activities=[performing.perform_task, performing.conclude],
+        max_concurrent_activities=_MOST_TASKS,
+        max_concurrent_activity_task_polls=1,
+    )
 
 
 def sandbox() -> workflow_sandbox.SandboxedWorkflowRunner:
     """Return what runs workflows without clock, randomness, input or output."""
     restrictions = workflow_sandbox.SandboxRestrictions.default.with_passthrough_modules(*PURE)
     return workflow_sandbox.SandboxedWorkflowRunner(restrictions=restrictions)
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """How Temporal is reached; certificates and keys as they are, PEM."""
-
-    address: str
-    namespace: str = "default"
-    #: None: the connection is not secured.
-    tls: service.TLSConfig | None = None
-    api_key: str = field(default="", repr=False)
-
-
-def tls_config(
-    ca: bytes | None, certificate: bytes | None, key: bytes | None, server_name: str
-) -> service.TLSConfig:
-    """Return how a connection is secured; what is None is as the machine has it, or not there."""
-    return service.TLSConfig(
-        server_root_ca_cert=ca,
-        domain=server_name or None,
-        client_cert=certificate,
-        client_private_key=key,
-    )
-
-
-async def connect(connection: Connection) -> client.Client:
-    """Return a client.
-
-    Raises:
-        errors.TemporaryError: Nobody answers there, or not as Temporal does.
-    """
-    try:
-        return await client.Client.connect(
-            connection.address,
-            namespace=connection.namespace,
-            data_converter=payloads.CONVERTER,
-            tls=connection.tls or False,
-            api_key=connection.api_key or None,
-        )
-    except RuntimeError as error:  # all that the SDK says about a connection
-        raise errors.TemporaryError(
-            f"Temporal does not answer at {connection.address}: {error}"
-        ) from error

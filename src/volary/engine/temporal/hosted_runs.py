@@ -8,7 +8,7 @@ again by whoever takes it.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -19,7 +19,7 @@ from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import codec
 from volary.engine.runs import state
-from volary.engine.temporal import leases, service_clocks
+from volary.engine.temporal import documents, leases, service_clocks
 from volary.model import clocks, errors, json
 from volary.model.runs import run_records
 
@@ -51,14 +51,24 @@ def as_it_is(document: json.JsonObject) -> json.JsonObject:
     return document
 
 
-@dataclass(slots=True)
-class HostedRun:
-    """One run, as far as this process has it."""
+async def nothing_is_kept() -> None:
+    """Let go of nothing: the cluster keeps nothing for a way back."""
 
-    #: As it was kept last, so far as this process knows.
-    stored: run_records.StoredRun
+
+async def carried_out_here() -> documents.Orders:
+    """Return no orders: all tasks are carried out by the process that opens the run."""
+    return {}
+
+
+class RefusedError(errors.PermanentError):
+    """What is asked for is not done in this process; says why in one sentence."""
+
+
+@dataclass(slots=True)
+class TaskHost:
+    """What a process carries the tasks of a run out with."""
+
     performer: executor.StageExecutor
-    keeper: Keeper
     clock: clocks.Clock
     observers: list[feed.Observer]
     #: Has what is written in the block sent only while a lease holds.
@@ -67,19 +77,13 @@ class HostedRun:
     clean: Callable[[json.JsonObject], json.JsonObject] = as_it_is
     #: Sees when the service's clock is set.
     jumps: service_clocks.JumpMeter = field(default_factory=service_clocks.JumpMeter)
+    #: Has a cluster let go of what it keeps for a way back.
+    conclude: Callable[[], Awaitable[None]] = nothing_is_kept
     #: The activities of the run that this process is carrying out.
     tasks: set[asyncio.Task[object]] = field(default_factory=set)
     #: This process lets go of the run.
     is_closed: bool = False
     _number: int = 0
-    _read: tuple[run_records.StoredRun, state.Run] | None = None
-
-    @property
-    def run(self) -> state.Run:
-        """The run as it was kept last, so far as this process knows."""
-        if self._read is None or self._read[0] is not self.stored:
-            self._read = self.stored, codec.read_run(self.stored)
-        return self._read[1]
 
     def tell(self, event: feed.RunEvent) -> None:
         """Tell the observers; one that raises is told nothing more."""
@@ -91,6 +95,42 @@ class HostedRun:
             except Exception:  # noqa: BLE001 (a broken view must not harm the run)
                 _LOG.exception("an observer failed and gets no further events")
                 self.observers.remove(observer)
+
+
+@dataclass(slots=True, kw_only=True)
+class HostedRun(TaskHost):
+    """One run, as far as this process has it."""
+
+    #: As it was kept last, so far as this process knows.
+    stored: run_records.StoredRun
+    keeper: Keeper
+    #: Returns the orders that are new, or have to take the place of others.
+    orders: Callable[[], Awaitable[documents.Orders]] = carried_out_here
+    _read: tuple[run_records.StoredRun, state.Run] | None = None
+
+    @property
+    def run(self) -> state.Run:
+        """The run as it was kept last, so far as this process knows."""
+        if self._read is None or self._read[0] is not self.stored:
+            self._read = self.stored, codec.read_run(self.stored)
+        return self._read[1]
+
+
+class TaskHosts(Protocol):
+    """Knows what this process carries tasks out with."""
+
+    async def of_task(self, context: executor.TaskContext, order: json.JsonObject) -> TaskHost:
+        """Return what a task is carried out with.
+
+        Raises:
+            RefusedError: It is not carried out here, whoever asks.
+            errors.TemporaryError: It cannot be now.
+        """
+        ...
+
+    async def of_conclusion(self, given: documents.ConclusionInput) -> TaskHost:
+        """Return what a run is concluded with; raises as `of_task`."""
+        ...
 
 
 class NotHere(errors.TemporaryError):
@@ -131,3 +171,12 @@ class HostedRuns:
         except TimeoutError as error:
             raise NotHere(f"run {run_id} is not open in this process") from error
         return self._by_run[run_id]
+
+    async def of_task(self, context: executor.TaskContext, order: json.JsonObject) -> TaskHost:
+        """Return the run of a task: whoever opened it here needs no order."""
+        del order
+        return await self.of(context.run_id)
+
+    async def of_conclusion(self, given: documents.ConclusionInput) -> TaskHost:
+        """Return the run that has ended."""
+        return await self.of(given.run_id)

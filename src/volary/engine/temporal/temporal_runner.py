@@ -5,6 +5,7 @@ is asked goes to it. Being cancelled from outside is *shutting down*: the workfl
 """
 
 import asyncio
+import functools
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Collection
@@ -18,7 +19,7 @@ from volary.engine.observers import feed
 from volary.engine.runs import state
 from volary.engine.state_machine import events, machine
 from volary.engine.temporal import documents, engine_hosts, hosted_runs
-from volary.model import backoffs
+from volary.model import backoffs, errors
 from volary.model.runs import run_records
 
 _LOG = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ _AWAY = frozenset(
         service.RPCStatusCode.ABORTED,
     }
 )
+#: How often it is looked whether orders have to be given anew.
+_ORDERS_SECONDS = 15.0
 _AGAIN = backoffs.Backoff(timedelta(seconds=0.5), timedelta(seconds=15))
 
 
@@ -78,13 +81,18 @@ class TemporalRunner:
             self._is_started.set()
 
     async def _carry_out(self) -> state.Run:
-        self._host.serve(self.run.targets)
-        handle = await self._until_there(self._start)
+        orders = await self._hosted.orders()
+        self._host.serve(target for target in self.run.targets if target not in orders)
+        handle = await self._until_there(lambda: self._start(orders))
         self._is_started.set()
         async with asyncio.TaskGroup() as group:
-            sending = group.create_task(self._keep_sending())
+            beside = [
+                group.create_task(self._keep_sending()),
+                group.create_task(self._keep_ordering(orders)),
+            ]
             result = await self._result(handle)
-            sending.cancel()
+            for task in beside:
+                task.cancel()
         if isinstance(result, client.WorkflowFailureError):
             why = f"the workflow of run {self._id} ended: {_reason(result)}"
             raise runners.Interrupted(why) from result
@@ -163,7 +171,9 @@ class TemporalRunner:
             self._host.queues.workflow_id(self._id), result_type=documents.RunResult
         )
 
-    async def _start(self) -> client.WorkflowHandle[object, documents.RunResult]:
+    async def _start(
+        self, orders: documents.Orders
+    ) -> client.WorkflowHandle[object, documents.RunResult]:
         """Start the workflow of the run; the one that is under way goes on."""
         return await self._host.connection.start_workflow(
             documents.WORKFLOW,
@@ -172,6 +182,8 @@ class TemporalRunner:
                 self._host.queues,
                 self._host.heartbeat_seconds,
                 self._host.most_events,
+                orders=orders,
+                untaken_seconds=self._host.untaken_seconds,
             ),
             id=self._host.queues.workflow_id(self._id),
             task_queue=self._host.queues.runs,
@@ -180,6 +192,24 @@ class TemporalRunner:
             id_reuse_policy=common.WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             static_summary=f"{self.run.application} {self.run.commit[:7]}",
         )
+
+    async def _keep_ordering(self, orders: documents.Orders) -> None:
+        """Have the workflow know the orders: it may have been under way with older ones."""
+        while True:
+            try:
+                if orders:
+                    await self._until_there(functools.partial(self._send_orders, orders))
+            except service.RPCError as error:  # it has ended meanwhile
+                _LOG.debug("run %s does not hear of its orders: %s", self._id, error)
+            await asyncio.sleep(_ORDERS_SECONDS)
+            try:
+                orders = await self._hosted.orders()
+            except errors.VolaryError as error:
+                _LOG.warning("run %s has no new orders: %s", self._id, error)
+                orders = {}
+
+    async def _send_orders(self, orders: documents.Orders) -> None:
+        await self._handle().signal(documents.ORDERS, dict(orders))
 
     async def _keep_sending(self) -> None:
         while True:

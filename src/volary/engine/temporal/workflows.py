@@ -24,7 +24,8 @@ with workflow.unsafe.imports_passed_through():
     from volary.engine.runs import state
     from volary.engine.state_machine import commands, events, machine
     from volary.engine.temporal import documents
-    from volary.model import backoffs, statuses
+    from volary.model import backoffs, json, statuses
+    from volary.model.pipeline.stage_kinds import catalog
     from volary.model.runs import run_records
 
 _Key = tuple[str, str, int]
@@ -82,6 +83,7 @@ class RunWorkflow:
         self._wake_at: datetime | None = None
         #: Before, no task is begun; None: there is nothing to wait for.
         self._free_at: datetime | None = None
+        self._orders = dict(given.orders)
         #: Goes on in a new history.
         self._begins_anew = False
 
@@ -93,6 +95,7 @@ class RunWorkflow:
         except ExceptionGroup as failures:
             raise _first(failures) from failures
         self._answer_the_rest()
+        await self._conclude()
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._begins_anew:
             workflow.continue_as_new(self._next_input())
@@ -136,6 +139,11 @@ class RunWorkflow:
             workflow.logger.warning("run %s does not understand a report: %s", self._run.id, error)
             return
         self._inbox.append(_Message(event))
+
+    @workflow.signal(name=documents.ORDERS)
+    def renew_orders(self, orders: documents.Orders) -> None:
+        """Take orders that are new, or take the place of others."""
+        self._orders.update(orders)
 
     @workflow.query(name=documents.STORED)
     def stored(self) -> run_records.StoredRun:
@@ -284,11 +292,20 @@ class RunWorkflow:
         task, losses = self._tasks[key], 0
         await self._until_free(task)
         while task.order.how is not state.Stopping.NOW:
+            is_apart = self._is_apart(key[1], given)
+            order = self._orders[key[1]] if is_apart else {}
+            if is_apart and not order:
+                return _unreachable(f"no agent or worker of {key[1]} has joined")
             began = workflow.now()
-            task.handle = self._start(key, documents.with_stop(given, task.order))
+            task.handle = self._start(key, documents.begun(given, task.order, order))
             try:
                 return await task.handle
             except exceptions.ActivityError as error:
+                if _is_untaken(error):
+                    return _unreachable(
+                        f"no agent or worker of {key[1]} takes tasks: none did for"
+                        f" {self._given.untaken_seconds:g} s"
+                    )
                 lost = error.cause
             if isinstance(lost, exceptions.CancelledError) and (
                 task.order.how is not state.Stopping.NOT
@@ -306,6 +323,18 @@ class RunWorkflow:
             await self._until_free(task)
         return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
 
+    def _is_apart(self, target: str, given: documents.TaskInput) -> bool:
+        """Say whether others than who opened the run carry a task out."""
+        return (
+            target in self._orders and catalog.of(given.context["stage"]["name"]).writes_to_cluster
+        )
+
+    def _queue(self, target: str, given: documents.TaskInput) -> str:
+        queues = self._given.queues
+        if target in self._orders and not self._is_apart(target, given):
+            return queues.central
+        return queues.cluster(target)
+
     def _start(
         self, key: _Key, given: documents.TaskInput
     ) -> "workflow.ActivityHandle[statuses.Outcome]":
@@ -314,13 +343,45 @@ class RunWorkflow:
             documents.PERFORM_TASK,
             given,
             result_type=statuses.Outcome,
-            task_queue=self._given.queues.cluster(target),
+            task_queue=self._queue(target, given),
+            schedule_to_start_timeout=timedelta(seconds=self._given.untaken_seconds)
+            if given.order
+            else None,
             start_to_close_timeout=_LONGEST_TASK,
             heartbeat_timeout=timedelta(seconds=self._given.heartbeat_seconds),
             retry_policy=common.RetryPolicy(maximum_attempts=1),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             summary=f"{stage} on {target}, attempt {attempt}",
         )
+
+    async def _conclude(self) -> None:
+        """Have clusters let go of what they keep for a way back, where others work in them.
+
+        Where that cannot be done, they keep it until the next run.
+        """
+        if self._run.status not in statuses.GOOD_ENDS:
+            return
+        await asyncio.gather(
+            *(
+                self._conclude_on(cluster.name, self._orders[cluster.name])
+                for cluster in self._run.clusters
+                if cluster.touched and not cluster.left_out and self._orders.get(cluster.name)
+            )
+        )
+
+    async def _conclude_on(self, target: str, order: json.JsonObject) -> None:
+        seconds = self._given.untaken_seconds
+        try:
+            await workflow.execute_activity(
+                documents.CONCLUDE,
+                documents.ConclusionInput(self._run.id, target, order, seconds),
+                task_queue=self._given.queues.cluster(target),
+                schedule_to_start_timeout=timedelta(seconds=seconds),
+                start_to_close_timeout=timedelta(seconds=seconds),
+                retry_policy=common.RetryPolicy(maximum_attempts=1),
+            )
+        except exceptions.ActivityError as error:
+            workflow.logger.warning("%s keeps objects as they were before: %s", target, error.cause)
 
     async def _take_over(self, target: str) -> None:
         """Write down that nobody is left who knows what a task has written."""
@@ -383,7 +444,7 @@ class RunWorkflow:
         return not self._inbox
 
     def _next_input(self) -> documents.RunInput:
-        return documents.continued(self._given, self._stored)
+        return documents.continued(self._given, self._stored, self._orders)
 
     def _answer_the_rest(self) -> None:
         """Answer those who asked after the end."""
@@ -401,6 +462,19 @@ def _first(failures: ExceptionGroup) -> Exception:
     if isinstance(error, exceptions.FailureError):
         return error
     return exceptions.ApplicationError(f"{type(error).__name__}: {error}", type="Bug")
+
+
+def _is_untaken(error: exceptions.ActivityError) -> bool:
+    """Say whether a task was not begun, as nobody takes any on its cluster."""
+    cause = error.cause
+    return (
+        isinstance(cause, exceptions.TimeoutError)
+        and cause.type is exceptions.TimeoutType.SCHEDULE_TO_START
+    )
+
+
+def _unreachable(why: str) -> statuses.Outcome:
+    return statuses.Outcome(statuses.TaskStatus.UNREACHABLE, why)
 
 
 def _is_report(message: _Message) -> bool:

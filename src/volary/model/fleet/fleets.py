@@ -29,6 +29,9 @@ class Cluster:
     in_cluster: bool = options.option(
         "Use the pod's service account instead of a kubeconfig.", False
     )
+    agent: bool = options.option(
+        "Reach it through its agent (`volary cluster join`): no credentials for it are here.", False
+    )
     namespaces: tuple[options.DnsLabel, ...] = options.option(
         "Namespaces Volary may work in; empty: all.", ()
     )
@@ -45,7 +48,7 @@ class Cluster:
 
 
 #: What of a cluster decides how it is reached.
-CONNECTION = ("kubeconfig", "context", "in_cluster")
+CONNECTION = ("kubeconfig", "context", "in_cluster", "agent")
 
 
 @dataclass(frozen=True, slots=True)

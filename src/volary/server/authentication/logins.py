@@ -176,7 +176,7 @@ class Authenticator:
             errors.TemporaryError: It cannot be said now: the issuer's keys cannot be had, or the
                 tokens cannot be read.
         """
-        presented = _bearer(request)
+        presented = bearer(request)
         if not presented:
             shown = "" if self.is_open else self.browser_cookies.session.read(request)
             if shown and self.browsers is not None:
@@ -429,7 +429,8 @@ def is_direct(request: requests.HTTPConnection) -> bool:
     return not through_proxy and addresses.is_loopback(address_of(request))
 
 
-def _bearer(request: requests.Request) -> str:
+def bearer(request: requests.HTTPConnection) -> str:
+    """Return the token that a request shows; empty: it shows no credentials."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme and scheme.lower() != "bearer":
         return " "  # some other credentials: not nobody, but nobody we know

@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 from fastapi import routing
-from starlette import requests, responses
+from starlette import requests, responses, websockets
 
 from volary.controller import refusals
-from volary.model import errors
+from volary.model import errors, identities
 from volary.server import permissions, server_state
 from volary.server.authentication import cross_site, logins, sessions
 from volary.server.authorization import access
@@ -18,6 +18,7 @@ from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 Handler = Callable[[requests.Request], Coroutine[Any, Any, responses.Response]]
+SocketHandler = Callable[[websockets.WebSocket], Coroutine[Any, Any, None]]
 ANONYMOUS = permissions.Person("nobody")
 #: Names of applications and ids of runs; anything else is not looked up at all.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -68,6 +69,56 @@ class GuardedRoute(routing.APIRoute):
         return guarded
 
 
+class AgentSocketRoute(routing.APIWebSocketRoute):
+    """A WebSocket of agents, and of nobody else: checked before it is accepted.
+
+    The function under it gets the socket of an agent that is known; a browser never gets there.
+    """
+
+    def __init__(self, path: str, endpoint: SocketHandler, **more: Any) -> None:
+        async def guarded(websocket: websockets.WebSocket) -> None:
+            try:
+                websocket.state.agent = await _agent_of(websocket)
+            except _DENIED as error:
+                await deny(websocket, _status(error), str(error))
+                return
+            await endpoint(websocket)
+
+        super().__init__(path, guarded, **more)
+
+
+async def deny(websocket: websockets.WebSocket, status: int, why: str) -> None:
+    """Answer whoever wants a WebSocket that there will be none; the connection ends with it."""
+    answer = responses.Response(why, status, {"connection": "close"}, media_type="text/plain")
+    await websocket.send_denial_response(answer)
+
+
+async def _agent_of(websocket: websockets.WebSocket) -> records.AgentRecord:
+    if "origin" in websocket.headers:
+        raise CrossSiteError
+    return await identify_agent(websocket)
+
+
+_DENIED = (
+    CrossSiteError,
+    logins.UnauthenticatedError,
+    logins.TooManyError,
+    errors.TemporaryError,
+)
+
+
+def _status(error: BaseException) -> int:
+    match error:
+        case CrossSiteError():
+            return 403
+        case logins.TooManyError():
+            return 429
+        case errors.TemporaryError():
+            return 503
+        case _:
+            return 401
+
+
 async def authorize(request: requests.Request, needed: access.Access) -> None:
     """Let a request pass, or not.
 
@@ -80,6 +131,10 @@ async def authorize(request: requests.Request, needed: access.Access) -> None:
     """
     if needed.permission is permissions.Permission.PUBLIC:
         request.state.person = ANONYMOUS
+        return
+    if needed.permission is permissions.Permission.AGENT:
+        agent = request.state.agent = await identify_agent(request)
+        request.state.person = permissions.Person(f"{identities.AGENT_PREFIX}{agent.name}")
         return
     here = server_state.of(request)
     person = await identify(request)
@@ -119,6 +174,25 @@ async def identify(request: requests.Request) -> permissions.Person:
         elif here.has_cookie(request) and (wait := here.anonymous_wait(request)):
             raise logins.TooManyError(timedelta(seconds=wait)) from None
         raise
+
+
+async def identify_agent(request: requests.HTTPConnection) -> records.AgentRecord:
+    """Return the agent that a request comes from; a failed login is counted.
+
+    Raises:
+        logins.UnauthenticatedError: It has no token of an agent that is registered now.
+        logins.TooManyError: The address failed too often.
+        errors.TemporaryError: It cannot be said now.
+    """
+    here = server_state.of(request)
+    presented = logins.bearer(request)
+    agent = await here.service.agents.registry.authenticate(presented)
+    if agent is not None:
+        return agent
+    here.metrics.failed_logins.inc()
+    _LOG.warning("an agent's login failed from %s", logins.address_of(request))
+    here.authenticator.count_failure(request)
+    raise logins.UnauthenticatedError("the agent's token is not known, was replaced or revoked")
 
 
 def _renew(request: requests.Request, answer: responses.Response) -> None:

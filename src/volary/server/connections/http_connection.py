@@ -4,12 +4,15 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 
 import h11
 import uvicorn
 from uvicorn import server as uvicorn_server
 from uvicorn.protocols.http import h11_impl
+from uvicorn.protocols.websockets import wsproto_impl
 
+from volary.agents import hellos
 from volary.server.connections import connection_table
 
 #: In the state of a request's scope: the connection is one of the reserve.
@@ -30,6 +33,8 @@ class HttpConnection(h11_impl.H11Protocol):
     ) -> None:
         super().__init__(config, shared, {HEALTH_ONLY: False})
         self._moved, self._lost = moved, lost
+        #: The WebSocket that it became; None: it is none.
+        self.socket: AgentSocket | None = None
         #: Connects the socket; until it has, there is no transport.
         self.connecting: asyncio.Task[None] | None = None
 
@@ -70,6 +75,21 @@ class HttpConnection(h11_impl.H11Protocol):
         super().connection_lost(exc)
         self._lost(self)
 
+    def _should_upgrade_to_ws(self) -> bool:
+        """Say whether a request may become a WebSocket: a tunnel of an agent, and nothing else."""
+        return self.scope["path"] == hellos.TUNNEL_PATH and not self.app_state[HEALTH_ONLY]
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Become a WebSocket; whoever holds this connection goes on holding it."""
+
+        def make(**given: Any) -> AgentSocket:
+            self.socket = AgentSocket(**given, lost=lambda: self._lost(self))
+            return self.socket
+
+        self.ws_protocol_class = make  # type: ignore[assignment]
+        super().handle_websocket_upgrade(event)
+        self._moved(self, _Phase.ANSWER)
+
     def restrict(self) -> None:
         """Have it serve nothing but health."""
         self.app_state[HEALTH_ONLY] = True
@@ -83,6 +103,9 @@ class HttpConnection(h11_impl.H11Protocol):
         """End it once the request under way is answered; at once when there is none."""
         if not self.is_connected:
             self.end()
+            return
+        if self.socket is not None:
+            self.socket.shutdown()
             return
         with contextlib.suppress(h11.LocalProtocolError):
             super().shutdown()
@@ -99,6 +122,7 @@ class HttpConnection(h11_impl.H11Protocol):
         # uvicorn says that there always is one.
         cycle: h11_impl.RequestResponseCycle | None = self.cycle
         waits = cycle is None or cycle.response_complete or not cycle.response_started
+        waits = waits and self.socket is None
         if status is not None and waits and not self.transport.is_closing():
             self.transport.write(short_answer(status))
         self.transport.abort()
@@ -115,6 +139,19 @@ class HttpConnection(h11_impl.H11Protocol):
         if cycle is not None and not cycle.response_complete:
             return _Phase.ANSWER
         return between
+
+
+class AgentSocket(wsproto_impl.WSProtocol):
+    """A WebSocket, by uvicorn's protocol, that tells when it is gone."""
+
+    def __init__(self, *, lost: Callable[[], None], **given: Any) -> None:
+        super().__init__(**given)
+        self._lost = lost
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note the end."""
+        super().connection_lost(exc)
+        self._lost()
 
 
 def short_answer(status: HTTPStatus) -> bytes:

@@ -23,6 +23,8 @@ from volary.telemetry import spans
 
 #: Bytes of a body; a webhook's may be larger.
 LARGEST_BODY = 64 * 1024
+#: What tasks of agents say is longer.
+_LARGEST_OF_AGENTS = 4 * 2**20
 _LARGEST_PATH = 8 * 1024
 #: Seconds a body may take to arrive.
 _SLOWEST_BODY = 15.0
@@ -123,6 +125,8 @@ class HttpMiddleware:
 
 
 def _limit(path: str) -> int:
+    if path.startswith("/api/v1/agent/"):
+        return _LARGEST_OF_AGENTS
     return webhooks.LARGEST_BODY if path.startswith("/webhooks/") else LARGEST_BODY
 
 

@@ -167,6 +167,20 @@ class ClusterReason(Body):
     reason: Sentence = ""
 
 
+class AgentKey(Body):
+    """The key of an agent, made where it will run."""
+
+    sealing_key: str = pydantic.Field(
+        min_length=44, max_length=44, description="Public key of X25519, in base64."
+    )
+
+
+class WorkerKey(AgentKey):
+    """The key of a worker, made where it will run, and its clusters."""
+
+    clusters: list[str] = pydantic.Field(min_length=1, max_length=2000)
+
+
 class DeleteWorkspace(Body):
     """What may go."""
 

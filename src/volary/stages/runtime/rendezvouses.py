@@ -7,6 +7,7 @@ their state what they had said.
 """
 
 import asyncio
+import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
 
@@ -20,6 +21,10 @@ class Rendezvous:
     def __init__(self) -> None:
         self._present: dict[str, None] = {}
         self._said: OrderedDict[str, dict[str, object]] = OrderedDict()
+        #: Of this place: another one knows nothing of what was said here.
+        self.id = uuid.uuid4().hex
+        #: Grows with everything that happens here.
+        self.number = 0
         self._changed = asyncio.Event()
 
     @property
@@ -34,6 +39,7 @@ class Rendezvous:
         for said in self._said.values():
             said.pop(target, None)
         self._present[target] = None
+        self._wake()
 
     def leave(self, target: str) -> None:
         """Be waited for no more; done for every task that ends, however it does."""
@@ -52,6 +58,20 @@ class Rendezvous:
     def said(self, topic: str) -> Mapping[str, object]:
         """Return what was said about a topic so far, by target."""
         return dict(self._said.get(topic, {}))
+
+    def said_by(self, target: str) -> Mapping[str, object]:
+        """Return what somebody has said so far, by topic."""
+        return {topic: said[target] for topic, said in self._said.items() if target in said}
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """What something was said about, the oldest first."""
+        return tuple(self._said)
+
+    async def changed(self, number: int) -> None:
+        """Return once more has happened than up to that number."""
+        while self.number <= number:
+            await self._changed.wait()
 
     async def gather(self, target: str, topic: str) -> Mapping[str, object]:
         """Wait until all who are present have spoken, and return what was said, by target.
@@ -73,5 +93,6 @@ class Rendezvous:
         )
 
     def _wake(self) -> None:
+        self.number += 1
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()

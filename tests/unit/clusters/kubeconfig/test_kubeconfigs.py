@@ -454,3 +454,12 @@ def test_a_refusal_names_every_file_that_was_read(tmp_path: Path) -> None:
         kubeconfigs.load(fleets.Cluster("us", kubeconfig=files, context="third"), environment={})
 
     assert f"context third does not exist in {', '.join(files)}" in str(caught.value)
+
+
+def test_a_cluster_with_an_agent_is_reached_by_a_server_only() -> None:
+    with pytest.raises(errors.UserError, match="is reached through its agent"):
+        kubeconfigs.load(fleets.Cluster("us", agent=True), environment={})
+    connection = kubeconfigs.agent_connection("us", "/run/us")
+
+    assert connection.place == "through its agent"
+    assert connection.credentials == connections.Anonymous(), "the agent has its own"

@@ -90,3 +90,24 @@ def test_targets_are_chosen_in_the_order_of_the_fleet() -> None:
     assert names(applications.TargetSelector()) == ("a", "b", "c")
     assert names(applications.TargetSelector(names=("c", "a"))) == ("a", "c")
     assert names(applications.TargetSelector(match_labels={"x": "1"})) == ("a", "c")
+
+
+@pytest.mark.parametrize("beside", ["kubeconfig: us.yaml", "context: us", "inCluster: true"])
+def test_a_cluster_with_an_agent_has_no_other_way_to_it(beside: str) -> None:
+    head = "apiVersion: volary.dev/v1\nkind: Fleet\nclusters:\n"
+    text = f"{head}- name: us\n  agent: true\n  {beside}\n"
+
+    loaded = fleet_files.parse(text, file="fleet.yaml")
+
+    assert [str(problem) for problem in loaded.problems] == [
+        "fleet.yaml:5: clusters[0].agent: agent takes no kubeconfig, context or inCluster: it has"
+        " the credentials\nhint: keep one way to reach the cluster"
+    ]
+
+
+def test_a_cluster_may_be_reached_through_its_agent() -> None:
+    text = "apiVersion: volary.dev/v1\nkind: Fleet\nclusters:\n- {name: us, agent: true}\n"
+
+    assert fleet_files.parse(text, file="fleet.yaml").require().clusters == (
+        fleets.Cluster("us", agent=True),
+    )

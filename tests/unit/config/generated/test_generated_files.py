@@ -15,6 +15,7 @@ DOCS = Path(__file__).parents[4] / "docs/reference"
 @pytest.mark.parametrize(
     ("page", "text"),
     [
+        ("agentpolicy", reference_pages.agent_policy_page()),
         ("application", reference_pages.application_page()),
         ("controller", reference_pages.controller_page()),
         ("fleet", reference_pages.fleet_page()),
@@ -30,6 +31,7 @@ def test_the_committed_page_is_current(page: str, text: str) -> None:
 @pytest.mark.parametrize(
     "made",
     [
+        schemas.agent_policy_schema(),
         schemas.application_schema(),
         schemas.controller_schema(),
         schemas.fleet_schema(),

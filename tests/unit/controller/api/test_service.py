@@ -1,6 +1,7 @@
 """What people see and ask for, without HTTP: on a store with two runs, and a leader."""
 
 import asyncio
+import pathlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -11,7 +12,15 @@ import pytest
 import process_time
 import reconciler_fixtures as given
 from volary.controller import refusals
+from volary.controller.agents import (
+    agent_registry,
+    run_orders,
+    signing_key,
+    task_services,
+    tunnel_hub,
+)
 from volary.controller.api import (
+    agent_service,
     cluster_service,
     drift_service,
     live_service,
@@ -54,7 +63,7 @@ class Served:
 
 
 @pytest.fixture
-async def served() -> AsyncIterator[Served]:
+async def served(tmp_path: pathlib.Path) -> AsyncIterator[Served]:
     async with given.leading() as world:
         leader, asked = world.leader, change_signal.ChangeSignal()
         secrets = redaction.SecretValues()
@@ -93,6 +102,21 @@ async def served() -> AsyncIterator[Served]:
                 comparer.Comparer(
                     store, dependencies, drift_rules.DriftMode.REPORT, lambda _: False, live
                 ),
+            ),
+            agent_service.AgentService(
+                agent_registry.AgentRegistry(store, clock),
+                tunnel_hub.TunnelHub(tmp_path),
+                leader.register,
+                audit,
+                signing_key.SigningKeyFile("", str(tmp_path)),
+                run_orders.ApartTasks(signing_key.SigningKeyFile("", str(tmp_path)).read),
+            ),
+            task_services.TaskServices(
+                store,
+                clock,
+                dependencies.meter,
+                secrets,
+                run_orders.ApartTasks(signing_key.SigningKeyFile("", str(tmp_path)).read),
             ),
         )
         await leader.register.enter(given.MEMBERS, fence=None)

@@ -4,16 +4,19 @@ import importlib.util
 
 import pytest
 
+from volary.agents.orders import keys
+from volary.controller.agents import run_orders
 from volary.controller.leadership import engines
 from volary.model import errors, server_settings
 
 ASKED = server_settings.Engine(server_settings.Temporal("127.0.0.1:1"))
+APART = run_orders.ApartTasks(lambda: keys.read(keys.generate()))
 
 
 async def test_without_settings_runs_are_carried_out_here() -> None:
     engines.check(server_settings.Engine())
 
-    async with engines.opened(server_settings.Engine()) as engine:
+    async with engines.opened(server_settings.Engine(), APART) as engine:
         assert isinstance(engine, engines.LocalEngine)
 
 
@@ -32,7 +35,7 @@ async def test_a_file_of_the_connection_that_cannot_be_read_is_named() -> None:
     engine = server_settings.Engine(server_settings.Temporal("t.example:7233", tls=tls))
 
     with pytest.raises(errors.UserError, match=r"/nowhere/ca\.pem"):
-        async with engines.opened(engine):
+        async with engines.opened(engine, APART):
             pass
 
 
@@ -40,5 +43,5 @@ async def test_a_service_that_does_not_answer_may_answer_later() -> None:
     pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
 
     with pytest.raises(errors.TemporaryError, match=r"does not answer at 127\.0\.0\.1:1"):
-        async with engines.opened(ASKED):
+        async with engines.opened(ASKED, APART):
             pass

@@ -13,12 +13,12 @@ from volary.controller.persistence import (
     batch_writers,
     journal,
     notification_outbox,
-    redaction,
     retry,
 )
 from volary.engine.execution import runners
 from volary.engine.executor import LogLevel
 from volary.engine.observers import feed, observer_events
+from volary.engine.observers import redaction as event_redaction
 from volary.engine.persistence import codec, transitions
 from volary.engine.runs import run_builder, state
 from volary.engine.state_machine import events, machine
@@ -189,7 +189,7 @@ def test_a_secret_that_is_also_a_name_leaves_the_names_alone() -> None:
     masker = manifest_redaction.Masker(["us-east", "K8S_SYNC"])
     document = {"target": "us-east", "stage": {"name": "K8S_SYNC"}, "reason": "us-east is down"}
 
-    cleaned = redaction.clean_document(masker, document)
+    cleaned = event_redaction.clean_document(masker, document)
 
     assert cleaned == {
         "target": "us-east",

@@ -7,6 +7,7 @@ from fixed_clock import FixedClock
 from volary.controller.persistence import redaction, retention
 from volary.engine.executor import LogLevel
 from volary.engine.observers import feed
+from volary.engine.observers import redaction as event_redaction
 from volary.manifests import redaction as manifest_redaction
 from volary.model import server_settings
 
@@ -36,7 +37,7 @@ def test_sentences_are_cleaned_at_any_depth_and_names_are_not() -> None:
         "count": 3,
     }
 
-    assert redaction.clean_document(MASKER, document) == {
+    assert event_redaction.clean_document(MASKER, document) == {
         "reason": "no *****",
         "cluster": SECRET,
         "details": ["a *****", {"cluster": SECRET, "message": "*****"}],
@@ -45,7 +46,7 @@ def test_sentences_are_cleaned_at_any_depth_and_names_are_not() -> None:
         "exceptions": {SECRET: "left out: *****"},
         "count": 3,
     }
-    assert redaction.clean_finding(MASKER, {"query": SECRET}) == {"query": "*****"}
+    assert event_redaction.clean_finding(MASKER, {"query": SECRET}) == {"query": "*****"}
 
 
 def logged(target: str, line: str) -> feed.TaskLogged:
@@ -63,7 +64,7 @@ def logged(target: str, line: str) -> feed.TaskLogged:
 
 def test_observers_see_clean_events_and_the_same_one_where_nothing_is_secret() -> None:
     one, two = Seen(), Seen()
-    observer = redaction.RedactingObserver(MASKER, (one, two))
+    observer = event_redaction.RedactingObserver(MASKER, (one, two))
     plain = logged(SECRET, "all is well")
     secret = logged("us", f"use {SECRET}")
 

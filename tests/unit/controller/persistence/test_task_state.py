@@ -11,6 +11,7 @@ from msgspec import structs
 import store_fixtures as given
 from volary.controller.persistence import batch_writers, redaction, task_state
 from volary.engine.observers import feed
+from volary.engine.observers import redaction as event_redaction
 from volary.manifests import redaction as manifest_redaction
 from volary.model import errors
 from volary.model.runs import run_records
@@ -156,9 +157,9 @@ def test_a_query_does_not_leave_with_a_secret_in_it() -> None:
         metric="errors",
         document=document,
     )
-    redaction.RedactingObserver(manifest_redaction.Masker(["s3cr3t-token"]), (Watch(),)).notify(
-        event
-    )
+    event_redaction.RedactingObserver(
+        manifest_redaction.Masker(["s3cr3t-token"]), (Watch(),)
+    ).notify(event)
 
     assert isinstance(seen[0], feed.TaskFinding)
     assert seen[0].document == {

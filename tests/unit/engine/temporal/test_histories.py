@@ -76,7 +76,17 @@ async def _asked(world: temporal_world.TemporalWorld) -> str:
     return run.id
 
 
-STORIES = {"rolled-back": _rolled_back, "asked": _asked}
+async def _ordered(world: temporal_world.TemporalWorld) -> str:
+    """A run whose first cluster is worked in by others."""
+    run, orders = temporal_world.planned(concurrency=1), {"us": temporal_world.ORDER}
+    beside = temporal_world.Beside(engine_clusters.Clusters())
+    address = world.host.connection.service_client.config.target_host
+    async with temporal_world.working(address, world.host.queues, beside):
+        await world.runner(run, engine_clusters.Clusters(), orders=orders).carry_out()
+    return run.id
+
+
+STORIES = {"rolled-back": _rolled_back, "asked": _asked, "ordered": _ordered}
 
 
 async def record(version: str) -> None:

@@ -17,6 +17,7 @@ import msgspec
 from volary.controller import refusals
 from volary.controller.api import representations
 from volary.controller.persistence import change_signal, redaction
+from volary.engine.observers import redaction as event_redaction
 from volary.model import clocks, errors, json
 from volary.model.runs import run_records
 from volary.store import records, stores
@@ -106,7 +107,7 @@ class AuditLog:
         """Append an entry, without secrets in any of its texts."""
         masker = self.secrets.masker(entry.application)
         document, before, after = (
-            redaction.clean_everything(masker, part)
+            event_redaction.clean_everything(masker, part)
             for part in (entry.document, entry.before, entry.after)
         )
         await self.store.audit.write(replace(entry, document=document, before=before, after=after))
@@ -152,7 +153,9 @@ class CommandClient:
             at=self.clock.now(),
             application=application,
             run_id=run,
-            document=redaction.clean_document(self.secrets.masker(application), document or {}),
+            document=event_redaction.clean_document(
+                self.secrets.masker(application), document or {}
+            ),
         )
         if not await self.store.requests.ask(request):
             await self._check_same(request)

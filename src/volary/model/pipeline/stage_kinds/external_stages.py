@@ -51,5 +51,6 @@ SCRIPT_RUN = stage_kind.StageKind(
     name="SCRIPT_RUN",
     options=ScriptOptions,
     description="Run a script",
+    is_program=True,
     reference="Run a script of yours with `/bin/sh -l -c`, in the application's directory.",
 )

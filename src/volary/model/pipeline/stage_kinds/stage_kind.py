@@ -67,6 +67,8 @@ class StageKind(Generic[Options]):
     routes_traffic: bool = False
     #: Something may be different on a cluster after it, so windows hold it up.
     changes_cluster: bool = True
+    #: It is carried out by a program that is not ours: Volary itself writes to no cluster then.
+    is_program: bool = False
     #: It begins once people have agreed.
     waits_for_people: bool = False
     #: It is a question to somebody, who did not agree when the time was over.
@@ -75,6 +77,8 @@ class StageKind(Generic[Options]):
     is_skippable: bool = False
     #: A wave goes on only once its clusters have passed it.
     proves_wave: bool = False
+    #: Its tasks on several clusters speak with each other while they are carried out.
+    meets: bool = False
     #: What to do instead of an analysis in its background; empty: it may have one.
     instead_of_analysis: str = ""
 
@@ -94,6 +98,11 @@ class StageKind(Generic[Options]):
     def touches_primary(self) -> bool:
         """Whether what serves users is another version, or elsewhere, after it."""
         return self.promotes or variant.Variant.PRIMARY in (self.applies, self.removes)
+
+    @property
+    def writes_to_cluster(self) -> bool:
+        """Whether Volary itself writes to the cluster then."""
+        return self.changes_cluster and not self.is_program
 
     @property
     def may_start_version(self) -> bool:

@@ -179,6 +179,7 @@ TRAFFIC_ROUTING = stage_kind.StageKind(
 )
 PROGRESSIVE_TRAFFIC = stage_kind.StageKind(
     name="K8S_PROGRESSIVE_TRAFFIC",
+    meets=True,
     options=ProgressiveTrafficOptions,
     description="Move traffic to the new version step by step",
     reference="Move traffic to canary step by step, as long as every check passes.",
@@ -187,6 +188,7 @@ PROGRESSIVE_TRAFFIC = stage_kind.StageKind(
 )
 BLUE_GREEN = stage_kind.StageKind(
     name="K8S_BLUE_GREEN",
+    meets=True,
     options=BlueGreenOptions,
     description="Switch all traffic to the new version",
     reference=(

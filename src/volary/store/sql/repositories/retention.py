@@ -33,6 +33,9 @@ class Retention:
         # Of a run that nobody rolls back any more, also when its history stays.
         kept = tables.run_manifests
         await self._delete(kept, kept.c.run_id.in_(_old_runs(rule, of_any_age=True)))
+        # Of a run that has ended nobody is sent anything any more.
+        ended = sa.select(tables.runs.c.id).where(tables.runs.c.finished.is_not(None))
+        await self._delete(tables.artifacts, tables.artifacts.c.run_id.in_(ended))
         entries = 0
         if rule.audit_before is not None:
             # Not what is written here about what was removed, whatever the clock says.

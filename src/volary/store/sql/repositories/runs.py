@@ -127,6 +127,24 @@ class Runs:
         row = await self._base.row(sa.select(kept.c.body).where(kept.c.run_id == run_id))
         return bytes(row.body) if row else b""
 
+    async def has_target(self, run_id: str, target: str) -> bool:
+        """Say whether a cluster is a target of a run."""
+        targets = tables.run_targets.c
+        query = sa.select(targets.target).where(targets.run_id == run_id, targets.target == target)
+        return await self._base.row(query) is not None
+
+    async def has_task_under_way(self, run_id: str, stage: str, target: str, attempt: int) -> bool:
+        """Say whether this attempt at a task is being carried out now."""
+        tasks = tables.tasks.c
+        query = sa.select(tasks.target).where(
+            tasks.run_id == run_id,
+            tasks.stage == stage,
+            tasks.target == target,
+            tasks.attempt == attempt,
+            tasks.status == statuses.TaskStatus.RUNNING,
+        )
+        return await self._base.row(query) is not None
+
     async def summary(self, run_id: str) -> records.RunSummary | None:
         """Return what lists show of a run; None when there is none."""
         row = await self._base.row(sa.select(*_SUMMARY).where(tables.runs.c.id == run_id))

@@ -30,7 +30,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: What a row is of, and the columns that name it.
 _NAMES: Mapping[type[Any], tuple[str, tuple[str, ...]]] = {
     records.ApiTokenRecord: ("API token", ("id",)),
+    records.AgentRecord: ("agent", ("name",)),
     records.ApplicationRecord: ("application", ("name",)),
+    records.ArtifactRecord: ("artifact", ("digest",)),
     records.AuditRecord: ("entry of the audit", ("position",)),
     records.ClusterRecord: ("cluster", ("name",)),
     records.CommitRecord: ("commit", ("application", "commit")),

@@ -180,6 +180,20 @@ run_manifests = sa.Table(
     sa.Column("body", sa.LargeBinary(), nullable=False),
 )
 
+#: What agents are sent for the tasks of runs, sealed for them.
+artifacts = sa.Table(
+    "artifacts",
+    METADATA,
+    _key("digest"),
+    _run(),
+    _words("target"),
+    #: For which keys it is sealed.
+    _words("recipients"),
+    _at("created"),
+    sa.Column("body", sa.LargeBinary(), nullable=False),
+    sa.Index("artifacts_by_run", "run_id", "target"),
+)
+
 stages = sa.Table(
     "stages",
     METADATA,
@@ -421,6 +435,27 @@ sessions = sa.Table(
     sa.Index("sessions_by_hash", "hash", unique=True),
     sa.Index("sessions_by_previous", "previous"),
     sa.Index("sessions_by_person", "by", "seen"),
+)
+
+#: Agents beside clusters; of their tokens there are hashes.
+agents = sa.Table(
+    "agents",
+    METADATA,
+    _key("name"),
+    _words("hash", default=None),
+    _words("previous"),
+    _words("sealing_key"),
+    _words("previous_sealing_key"),
+    _words("cluster_uid"),
+    _words("version"),
+    _number("protocol"),
+    _words("reason"),
+    _at("created"),
+    _at("rotated"),
+    _maybe("seen"),
+    _document(),
+    sa.Index("agents_by_hash", "hash", unique=True),
+    sa.Index("agents_by_previous", "previous"),
 )
 
 #: Each entry has the hash of the one before: `audit_chain`. Positions have no gaps.

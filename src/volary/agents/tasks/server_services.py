@@ -1,0 +1,151 @@
+"""Asks the servers what tasks need: whichever answers first, and the next one where it does not."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import aiohttp
+import msgspec
+
+from volary.agents.tasks import meeting_values, services
+from volary.analysis.metering import meters
+from volary.http_client import answers
+from volary.model import analysis, errors, json
+from volary.stages.runtime import task_states
+
+Value = TypeVar("Value")
+#: Below the address of a server.
+PATH = "/api/v1/agent"
+_PATIENCE = aiohttp.ClientTimeout(total=30, connect=5)
+#: Bytes of an answer; artifacts are the longest.
+_LARGEST = 80 * 2**20
+_OK, _MULTIPLE = 200, 300
+#: Who asks is not known: not any more, or not yet. A person has to act, or has done so just now.
+_UNKNOWN = (401, 403)
+_LATER = (408, 429)
+_BROKEN = 500
+_LONGEST_REASON = 500
+
+
+@dataclass(slots=True)
+class ServerServices:
+    """See `services.Services`."""
+
+    session: aiohttp.ClientSession
+    #: The token to show, as it is now.
+    token: Callable[[], str] = field(repr=False)
+    #: The addresses of the servers, as they are known now.
+    servers: Callable[[], Sequence[str]]
+    #: That answered last.
+    _last: str = field(default="", init=False)
+
+    async def artifact(self, digest: str, target: str) -> bytes:
+        """Return the bytes of an artifact for a cluster."""
+        return await self._ask("artifact", {"digest": digest, "target": target})
+
+    async def admit(self, place: task_states.TaskAttempt) -> None:
+        """Agree that a task is carried out."""
+        await self._ask("admit", {"place": place})
+
+    async def load(self, place: task_states.TaskAttempt) -> json.JsonObject:
+        """Return what was saved last."""
+        return await self._read("state/load", {"place": place}, dict[str, Any])
+
+    async def save(self, place: task_states.TaskAttempt, document: json.JsonObject) -> None:
+        """Keep the document."""
+        await self._ask("state/save", {"place": place, "document": document})
+
+    async def found(self, place: task_states.TaskAttempt) -> Sequence[json.JsonObject]:
+        """Return the measurements that this attempt reported before."""
+        return await self._read("state/found", {"place": place}, list[dict[str, Any]])
+
+    async def recall(self, run: str, target: str, name: str) -> json.JsonObject:
+        """Return what an earlier run kept."""
+        asked = {"run": run, "target": target, "name": name}
+        return await self._read("state/recall", asked, dict[str, Any])
+
+    async def keep(self, run: str, target: str, name: str, document: json.JsonObject) -> None:
+        """Keep the document for later runs."""
+        asked = {"run": run, "target": target, "name": name, "document": document}
+        await self._ask("state/keep", asked)
+
+    async def report(self, run: str, said: Sequence[services.Said], *, again: bool) -> None:
+        """Keep what tasks said."""
+        plain = meeting_values.finite(msgspec.to_builtins(said))
+        await self._ask("report", {"run": run, "said": plain, "again": again})
+
+    async def measure(self, run: str, question: meters.Question) -> analysis.Measurement:
+        """Ask a system of metrics."""
+        document = meeting_values.finite(services.write_question(question))
+        answer = await self._ask("measure", {"run": run, "question": document})
+        try:
+            # Not strict: NaN and infinities are texts.
+            return msgspec.convert(msgspec.json.decode(answer), analysis.Measurement, strict=False)
+        except msgspec.MsgspecError as error:
+            raise errors.PermanentError("the server's answer cannot be read") from error
+
+    async def meet(self, meeting: services.Meeting) -> services.Met:
+        """Say something to the other tasks of a stage, and hear what they say."""
+        return await self._read("meet", msgspec.to_builtins(meeting), services.Met)
+
+    async def _read(self, path: str, body: Any, kind: type[Value]) -> Value:
+        answer = await self._ask(path, body)
+        try:
+            return msgspec.json.decode(answer, type=kind)
+        except msgspec.MsgspecError as error:
+            raise errors.PermanentError("the server's answer cannot be read") from error
+
+    async def _ask(self, path: str, body: Any) -> bytes:
+        """Return the answer of the first server that gives one.
+
+        Raises:
+            errors.PermanentError: It refuses.
+            errors.TemporaryError: None answers now.
+        """
+        known = list(self.servers())
+        known.sort(key=lambda address: address != self._last)
+        text = msgspec.json.encode(body)
+        why = "no server is known"
+        for address in known:
+            try:
+                answer = await self._ask_one(address, path, text)
+            except errors.TemporaryError as error:
+                why = f"{address}: {error}"
+                continue
+            self._last = address
+            return answer
+        raise errors.TemporaryError(why)
+
+    async def _ask_one(self, address: str, path: str, text: bytes) -> bytes:
+        try:
+            async with self.session.post(
+                f"{address.rstrip('/')}{PATH}/{path}",
+                data=text,
+                headers={
+                    "content-type": "application/json",
+                    "authorization": f"Bearer {self.token()}",
+                },
+                timeout=_PATIENCE,
+                allow_redirects=False,
+            ) as answer:
+                body = await answers.read_whole(answer, _LARGEST)
+                status = answer.status
+        except errors.UserError as error:  # the token cannot be read now
+            raise errors.TemporaryError(str(error)) from error
+        except (aiohttp.ClientError, TimeoutError, OSError, answers.TooLargeError) as error:
+            raise errors.TemporaryError(f"cannot be reached ({type(error).__name__})") from error
+        if _OK <= status < _MULTIPLE:
+            return body
+        reason = _reason(body) or f"HTTP {status}"
+        if status >= _BROKEN or status in (*_LATER, *_UNKNOWN):
+            raise errors.TemporaryError(reason)
+        raise errors.PermanentError(f"the server refuses: {reason}")
+
+
+def _reason(body: bytes) -> str:
+    try:
+        problem = msgspec.json.decode(body)
+    except msgspec.MsgspecError:
+        return ""
+    detail = problem.get("detail") if isinstance(problem, dict) else None
+    return str(detail)[:_LONGEST_REASON] if detail else ""

@@ -1,0 +1,60 @@
+"""``volary worker``: tasks on clusters, apart from the servers."""
+
+from typing import Annotated
+
+import typer
+
+from volary.cli.commands import options
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    help="Carry out tasks on clusters, apart from the servers.",
+    invoke_without_command=True,
+)
+
+
+@app.callback()
+def work(
+    context: typer.Context,
+    identity: Annotated[
+        str, typer.Option(metavar="FILE", help="What `volary worker join` printed.")
+    ] = "worker.json",
+    fleet: options.FleetFile = "",
+    temporal_tls: options.TemporalTls = False,
+    temporal_ca: options.TemporalCa = "",
+    temporal_certificate: options.TemporalCertificate = "",
+    temporal_key: options.TemporalKey = "",
+    temporal_server_name: options.TemporalServerName = "",
+    temporal_api_key: options.TemporalApiKey = "",
+) -> None:
+    """Take tasks on the clusters of an identity, and carry them out, until it is stopped.
+
+    Any number of processes may share an identity: each task is taken by one of them.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from volary.cli import temporal_files, worker_process
+
+    files = temporal_files.TemporalFiles(
+        temporal_ca,
+        temporal_certificate,
+        temporal_key,
+        temporal_server_name,
+        temporal_api_key,
+        temporal_tls,
+    )
+    options.finish(worker_process.work(identity, fleet, files))
+
+
+@app.command()
+def join(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the worker is called.")],
+    cluster: Annotated[
+        list[str], typer.Option(metavar="NAME", help="A cluster that it works in; repeatable.")
+    ],
+    server: options.Server = "",
+) -> None:
+    """Register a worker, and print its identity: a secret, which is shown this once."""
+    from volary.cli.remote import workers
+
+    options.ask(server, workers.join, name, cluster)

