@@ -44,7 +44,8 @@ async def test_a_cluster_is_read_through_its_agent_and_written_by_nobody(tmp_pat
             files.write(joined.token)
             async with agent_world.agent(world, server.url, files) as agent:
                 await agent.until("connected to http")
-                ready = await agent_world.cluster_is(server, "us", "ready")
+                await agent_world.cluster_is(server, "us", "ready")
+                ready = await server.until("/api/v1/clusters/us", lambda body: body["facts"])
                 await server.synced()
                 listed = await world.volary("get", "agents", "--server", server.url, "-o", "json")
                 drift = await server.until(
