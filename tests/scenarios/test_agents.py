@@ -44,14 +44,13 @@ async def test_a_cluster_is_read_through_its_agent_and_written_by_nobody(tmp_pat
             files.write(joined.token)
             async with agent_world.agent(world, server.url, files) as agent:
                 await agent.until("connected to http")
-                ready = await agent_world.cluster_is(server, "us", "ready")
+                await agent_world.cluster_is(server, "us", "ready")
+                ready = await server.until("/api/v1/clusters/us", lambda body: body["facts"])
                 await server.synced()
                 listed = await world.volary("get", "agents", "--server", server.url, "-o", "json")
                 drift = await server.until(
                     "/api/v1/applications/simple/drift", lambda body: body["status"] == "inSync"
                 )
-                shown = ("get", "app", "simple", "--tree", "--cluster", "us")
-                tree = await world.volary(*shown, "--server", server.url)
                 [pod, *_] = world.running.clusters["us"].registry.objects(
                     next(
                         kind
@@ -64,6 +63,8 @@ async def test_a_cluster_is_read_through_its_agent_and_written_by_nobody(tmp_pat
                     f"?namespace=default&pod={pod['metadata']['name']}"
                 )
 
+                shown = ("get", "app", "simple", "--tree", "--cluster", "us")
+                tree = await world.volary(*shown, "--server", server.url)
                 second = world.edit("deployment.yaml", V1, V2, message="Release v2")
                 plan = await server.post("/api/v1/applications/simple/plan", {})
                 runs = await server.until(
@@ -92,17 +93,15 @@ async def test_a_cluster_is_read_through_its_agent_and_written_by_nobody(tmp_pat
 
 
 async def first_event(address: str) -> bytes:
-    """Return the first data of a stream."""
-    async with (
-        aiohttp.ClientSession() as session,
-        asyncio.timeout(process_time.HANG),
-        session.get(address, timeout=None) as answer,
-    ):
-        assert answer.status == 200, await answer.text()
-        async for line in answer.content:
-            if line.startswith(b"data: "):
-                return bytes(line)
-    return b""
+    """Return the first data of a stream, once there is what it is of."""
+    async with aiohttp.ClientSession() as session, asyncio.timeout(process_time.HANG):
+        while True:
+            async with session.get(address, timeout=None) as answer:
+                if answer.status == 200:
+                    async for line in answer.content:
+                        if line.startswith(b"data: "):
+                            return bytes(line)
+            await asyncio.sleep(0.1)
 
 
 async def test_an_agent_that_is_killed_comes_back_and_one_that_is_told_to_stop_stops(
