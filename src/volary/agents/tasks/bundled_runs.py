@@ -124,7 +124,7 @@ class BundledRuns:
         """
         try:
             await remote_state.until_answered(lambda: self._server.admit(place), place.run)
-        except errors.PermanentError as error:
+        except (errors.PermanentError, errors.UserError) as error:
             raise hosted_runs.RefusedError(str(error)) from error
 
     async def _open(self, document: json.JsonObject, run: str, target: str) -> _Opened:
@@ -161,7 +161,7 @@ class BundledRuns:
             )
             orders.check_artifact(order, sealed)
             bundle = await work_threads.run("opening a bundle", self._unsealed, sealed)
-        except errors.PermanentError as error:
+        except (errors.PermanentError, errors.UserError) as error:
             raise hosted_runs.RefusedError(str(error)) from error
         named = (bundle.run, bundle.application.name, bundle.project, bundle.cluster.name)
         if named != (order.run, order.application, order.project, order.cluster):

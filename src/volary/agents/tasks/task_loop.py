@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from temporalio import client
-
 from volary.agents.tasks import bundled_runs
 from volary.engine.temporal import connections, engine_hosts
 from volary.model import backoffs, errors
@@ -50,7 +48,7 @@ async def keep_taking(
             _LOG.info("takes tasks from %s", queue)
 
 
-async def _connected(connection: connections.Connection) -> client.Client:
+async def _connected(connection: connections.Connection) -> connections.Client:
     failures = 0
     while True:
         try:

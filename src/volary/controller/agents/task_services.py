@@ -66,7 +66,7 @@ class TaskServices:
 
         Raises:
             refusals.NotFound: There is no such run.
-            errors.PermanentError: The run has no such task under way.
+            refusals.Conflict: The run has no such task under way.
         """
         head = await self._run(clusters, place.run, place.target)
         under_way = (
@@ -78,9 +78,7 @@ class TaskServices:
         )
         if not under_way:
             what = place.stage or "what follows its end"
-            raise errors.PermanentError(
-                f"{what} on {place.target} is not under way in run {place.run}"
-            )
+            raise refusals.conflict(f"{what} on {place.target} is not under way in run {place.run}")
 
     async def load(
         self, clusters: Collection[str], place: task_states.TaskAttempt
@@ -148,7 +146,7 @@ class TaskServices:
         heads = [await self._run(clusters, run, target) for target in {one.target for one in said}]
         head = heads[0]
         if head.finished is not None and self.clock.now() > head.finished + _LAST_WORDS:
-            raise errors.PermanentError(f"run {run} has ended")
+            raise refusals.conflict(f"run {run} has ended")
         masker = self.secrets.masker(head.application)
         lines = [_line(run, event, masker) for event in said if isinstance(event, feed.TaskLogged)]
         if again:
@@ -197,7 +195,7 @@ class TaskServices:
         """Ask a system of metrics what a stage of the run asks, and nothing else.
 
         Raises:
-            errors.PermanentError: No stage of the run has that rule, or it is about something else.
+            refusals.Conflict: No stage of the run has that rule, or it is about something else.
         """
         stored = refusals.required(await self.store.runs.load(run_id), "run", run_id)
         run = codec.read_run(stored)
@@ -206,7 +204,7 @@ class TaskServices:
             raise refusals.not_found("run", run_id)
         asked = {_query(rule) for stage in run.stages for rule in _rules_in(stage.stage)}
         if _query(question.rule) not in asked or question.application.name != run.application:
-            raise errors.PermanentError("no stage of the run asks that")
+            raise refusals.conflict("no stage of the run asks that")
         return await self.meter.measure(question)
 
     async def meet(self, clusters: Collection[str], meeting: services.Meeting) -> services.Met:
@@ -269,11 +267,11 @@ class TaskServices:
         """Return the head of such a run that has not ended.
 
         Raises:
-            errors.PermanentError: It has ended.
+            refusals.Conflict: It has ended.
         """
         head = await self._run(clusters, run_id, target)
         if head.finished is not None:
-            raise errors.PermanentError(f"run {run_id} has ended")
+            raise refusals.conflict(f"run {run_id} has ended")
         return head
 
 

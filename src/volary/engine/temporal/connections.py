@@ -17,6 +17,9 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from volary.engine.temporal import payloads
 from volary.model import errors, server_settings
 
+#: An open connection, for those who know Temporal by this package alone.
+Client = client.Client
+
 
 @dataclass(frozen=True, slots=True)
 class Connection:

@@ -159,7 +159,7 @@ async def test_only_what_a_stage_of_the_run_asks_is_measured(
         asked(rule=replace(RULE, provider="other")),
         asked(application=applications.Application("bank")),
     ):
-        with pytest.raises(errors.PermanentError, match="no stage of the run asks that"):
+        with pytest.raises(refusals.Conflict, match="no stage of the run asks that"):
             await answers.measure(["us"], "run-1", other)
 
 
@@ -178,7 +178,7 @@ async def test_a_run_that_has_ended_takes_no_more(
     await store.keep_transition(transitions.first_transition(ended, ORIGIN, START), fence=None)
     place = replace(PLACE, run="run-2")
 
-    with pytest.raises(errors.PermanentError, match="run run-2 has ended"):
+    with pytest.raises(refusals.Conflict, match="run run-2 has ended"):
         await answers.save(["us"], place, {"step": 1})
     assert await answers.load(["us"], place) == {}
 
