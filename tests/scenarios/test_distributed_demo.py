@@ -18,5 +18,6 @@ async def test_a_release_survives_the_loss_of_each_process_in_turn(tmp_path: Pat
     lost = [line for line in told.out.splitlines() if "(kill -9)" in line]
     assert len(lost) == 3, told.out
     assert "  Temporal (kill -9)" in told.out
+    assert told.out.count(" connected ") == 3, "each cluster has an agent"
     assert ", 0 lost" in told.out
     assert "2 commits, 2 runs: none was lost or doubled" in told.out

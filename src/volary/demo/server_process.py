@@ -3,9 +3,7 @@
 import asyncio
 import contextlib
 import os
-import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +12,11 @@ import yaml
 from rich import console as rich_console
 
 from kube_sandbox import fleet as fleets
-from volary.demo import git_repository, harness
+from volary.demo import git_repository, harness, processes
 from volary.model import errors, json
 from volary.server import web_files
 
-_VOLARY = (sys.executable, "-m", "volary")
 _START = 60.0
-_STOP = 20.0
 
 
 @dataclass(slots=True)
@@ -30,7 +26,11 @@ class DemoServer:
     directory: Path
     port: int
     token: str = ""
-    _process: asyncio.subprocess.Process | None = field(default=None, init=False)
+    _process: processes.Process = field(init=False)
+
+    def __post_init__(self) -> None:
+        words = ("server", "--config", str(self.config))
+        self._process = processes.Process(words, self.directory / "server.log")
 
     @property
     def url(self) -> str:
@@ -48,16 +48,12 @@ class DemoServer:
         Raises:
             errors.UserError: It ended, or does not answer in time.
         """
-        with (self.directory / "server.log").open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *_VOLARY, "server", "--config", str(self.config), stdout=log, stderr=log
-            )
+        await self._process.start()
         async with asyncio.timeout(_START):
             while not await self._answers():
-                if self._process.returncode is not None:
+                if not self._process.is_running:
                     raise errors.user_error(
-                        "the server did not start",
-                        hint=(self.directory / "server.log").read_text()[-400:],
+                        "the server did not start", hint=self._process.last_words
                     )
                 await asyncio.sleep(0.1)
 
@@ -72,26 +68,16 @@ class DemoServer:
         return True
 
     async def kill(self) -> int:
-        """Kill it as ``kill -9`` does, and return the number of the process that was."""
-        process = self._process
-        if process is None or process.returncode is not None:
-            raise errors.user_error("the demo's server has ended by itself")
-        process.send_signal(signal.SIGKILL)
-        await process.wait()
-        return process.pid
+        """Kill it as ``kill -9`` does, and return the number of the process that was.
+
+        Raises:
+            errors.UserError: It has ended before.
+        """
+        return await self._process.kill()
 
     async def stop(self) -> None:
         """End it politely, if it runs."""
-        process = self._process
-        if process is None or process.returncode is not None:
-            return
-        process.terminate()
-        try:
-            async with asyncio.timeout(_STOP):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        await self._process.stop()
 
     async def command(self, *words: str) -> str:
         """Run a command of the command line against it and return what it printed.
@@ -101,7 +87,7 @@ class DemoServer:
         """
         environment = {**os.environ, "VOLARY_SERVER": self.url, "VOLARY_TOKEN": self.token}
         process = await asyncio.create_subprocess_exec(
-            *_VOLARY,
+            *processes.VOLARY,
             *words,
             env=environment,
             stdout=asyncio.subprocess.PIPE,

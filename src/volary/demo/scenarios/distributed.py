@@ -1,7 +1,8 @@
 """``volary demo --scenario distributed``: nothing that one machine's loss can stop.
 
-A real PostgreSQL, a real Temporal and two servers release on three clusters. On the way a server
-is killed, then Temporal, then the other server.
+A real PostgreSQL, a real Temporal and two servers release on three clusters. The servers have no
+kubeconfig: an agent works beside each cluster, and calls out. On the way a server is killed, then
+Temporal, then an agent.
 """
 
 import asyncio
@@ -16,14 +17,18 @@ from rich import box, markup, table
 from rich import console as rich_console
 
 from kube_sandbox import fleet
+from volary import secret_files
+from volary.agents.orders import keys
 from volary.cli.remote import client, login
 from volary.concurrency import background_tasks
 from volary.demo import (
+    agents,
     definitions,
     git_repository,
     harness,
     kept_runs,
     postgres_server,
+    processes,
     server_process,
     snapshots,
     temporal_server,
@@ -39,6 +44,10 @@ _HEARTBEAT = "5s"
 #: Seconds between two requests of people who look at the servers.
 _PERIOD = 0.1
 _DOWN = 2.0
+#: What a person may look at besides.
+_NOUNS = ("apps", "agents", "workers", "servers")
+#: Whose agent is killed.
+_UNLUCKY = "eu"
 
 
 @dataclass(slots=True)
@@ -98,13 +107,17 @@ class _Environment:
     temporal: temporal_server.Server
     people: _People
     probe: snapshots.TrafficProbe
+    base: Path
+    #: By cluster, once they have joined.
+    agents: dict[str, processes.Process] = field(default_factory=dict)
     survived: list[_Survived] = field(default_factory=list)
 
     def manual_commands(self) -> list[str]:
         """Return what a person may type to look around."""
         shown = harness.manual_commands(self.sandbox, self.repository)
         pages = [line for each in self.servers for line in server_process.page_of(each.url)]
-        return [*pages, *shown, f"volary --server {self.servers[0].url} get apps"]
+        asked = [f"volary --server {self.servers[0].url} get {noun}" for noun in _NOUNS]
+        return [*pages, *shown, *asked]
 
     def step(self, number: int, text: str) -> None:
         """Print what is done now."""
@@ -163,14 +176,14 @@ async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_En
             "store": database.address,
             "engine": {"temporal": {"address": temporal.address, "heartbeat": _HEARTBEAT}},
         }
-        servers = [_server(base / name, sandbox.path, base, more) for name in ("first", "second")]
+        servers = _servers(base, sandbox.path, more)
         doors = [
             await stack.enter_async_context(client.Client.open(login.Target(each.url)))
             for each in servers
         ]
         for each in servers:
             stack.push_async_callback(each.stop)
-        yield _Environment(
+        environment = _Environment(
             messages,
             sandbox,
             repository,
@@ -178,16 +191,33 @@ async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_En
             temporal,
             _People(doors),
             snapshots.TrafficProbe(_SCENARIO.service, sandbox.clusters),
+            base,
         )
+        stack.push_async_callback(_stop_agents, environment)
+        yield environment
 
 
-def _server(
-    directory: Path, fleet_file: Path, remotes: Path, more: Mapping[str, object]
-) -> server_process.DemoServer:
-    directory.mkdir()
-    server = server_process.DemoServer(directory, server_process.free_port())
-    server_process.write_settings(server, fleet_file, remotes, (_REPOSITORY,), more)
-    return server
+def _servers(
+    base: Path, fleet_file: Path, more: Mapping[str, object]
+) -> list[server_process.DemoServer]:
+    """Return two servers that know of each cluster only that it has an agent."""
+    without_kubeconfigs, key = base / "fleet.yaml", base / "signing-key.pem"
+    agents.write_fleet(fleet_file, without_kubeconfigs)
+    secret_files.write_private(key, keys.generate())
+    servers = []
+    for name in ("first", "second"):
+        (base / name).mkdir()
+        servers.append(server_process.DemoServer(base / name, server_process.free_port()))
+    addresses = [each.url for each in servers]
+    settings = {**more, "agents": {"signingKeyFile": str(key), "addresses": addresses}}
+    for each in servers:
+        server_process.write_settings(each, without_kubeconfigs, base, (_REPOSITORY,), settings)
+    return servers
+
+
+async def _stop_agents(environment: _Environment) -> None:
+    for each in environment.agents.values():
+        await each.stop()
 
 
 async def _play(environment: _Environment) -> bool:
@@ -195,7 +225,9 @@ async def _play(environment: _Environment) -> bool:
     messages.print("[bold]Volary: beyond one machine.[/] Nothing here may be the one to lose.")
     for each in environment.servers:
         await each.start()
-    environment.step(1, "Two servers beside one PostgreSQL and one Temporal; a first push")
+    environment.step(1, "Two servers beside one PostgreSQL and one Temporal; an agent joins each")
+    await _join(environment)
+    environment.step(2, "A first push")
     environment.repository.push()
     first = await environment.until(lambda run: run["summary"]["status"] == "succeeded")
     environment.print(f"run {first['summary']['id']} {first['summary']['reason']}")
@@ -208,11 +240,31 @@ async def _play(environment: _Environment) -> bool:
     return await _is_as_expected(environment)
 
 
+async def _join(environment: _Environment) -> None:
+    """Let an agent of each cluster join; no server has a kubeconfig."""
+    server = environment.servers[0]
+    for name, cluster in environment.sandbox.clusters.items():
+        directory = environment.base / f"agent-{name}"
+        agent = await agents.join(server, name, cluster.kubeconfig_path, directory)
+        environment.agents[name] = agent
+        await agent.start()
+        environment.print(f"volary cluster join {name}; volary agent --cluster {name}")
+
+    async def listed() -> json.JsonObject:
+        return await environment.people.get("clusters")
+
+    await server_process.until(
+        listed, lambda found: found and all(each["status"] == "ready" for each in found["items"])
+    )
+    for line in (await server.command("get", "agents")).splitlines():
+        environment.print(line)
+
+
 async def _release(environment: _Environment) -> None:
-    one, other = environment.servers
+    one = environment.servers[0]
     environment.repository.release()
     environment.repository.push()
-    environment.step(2, "Version 2 is pushed; a server is killed while the canary is rolled out")
+    environment.step(3, "Version 2 is pushed; a server is killed while the canary is rolled out")
     await environment.until(lambda run: _is_in(run, "K8S_CANARY_ROLLOUT"))
     began = time.monotonic()
     killed = await one.kill()
@@ -223,7 +275,7 @@ async def _release(environment: _Environment) -> None:
         f"the other one finished the stage, {time.monotonic() - began:.0f} s after",
     )
     await one.start()
-    environment.step(3, "Temporal is killed while the run waits for somebody")
+    environment.step(4, "Temporal is killed while the run waits for somebody")
     run = await environment.until(lambda run: run["summary"]["status"] == "waiting")
     name = run["summary"]["id"]
     await asyncio.to_thread(environment.temporal.kill)
@@ -237,17 +289,18 @@ async def _release(environment: _Environment) -> None:
     environment.note(
         "Temporal (kill -9)", "WAIT_APPROVAL", "the approval given meanwhile was acted on, once"
     )
-    environment.step(4, "The other server is killed during the promotion")
+    environment.step(5, f"The agent of {_UNLUCKY} is killed during the promotion")
     await environment.until(lambda run: _is_in(run, "K8S_PRIMARY_ROLLOUT"))
-    began = time.monotonic()
-    killed = await other.kill()
+    began, agent = time.monotonic(), environment.agents[_UNLUCKY]
+    await agent.kill()
+    await asyncio.sleep(_DOWN)
+    await agent.start()
     run = await environment.until(lambda run: run["summary"]["status"] == "succeeded")
     environment.note(
-        f"server {killed} (kill -9)",
+        f"agent of {_UNLUCKY} (kill -9)",
         "K8S_PRIMARY_ROLLOUT",
-        f"the run ended, {time.monotonic() - began:.0f} s after: {run['summary']['reason']}",
+        f"the next one went on, {time.monotonic() - began:.0f} s after: {run['summary']['reason']}",
     )
-    await other.start()
 
 
 async def _come_back(temporal: temporal_server.Server) -> None:
