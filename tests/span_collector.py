@@ -43,10 +43,10 @@ class Collector:
         inner = [span for span in self.spans if span.parent == outer.id]
         return [*inner, *(each for span in inner for each in self.within(span))]
 
-    async def until(self, name: str) -> Received:
-        """Wait for a span."""
+    async def until(self, name: str, count: int = 1) -> Received:
+        """Wait for so many spans of a name, and return the first."""
         async with asyncio.timeout(process_time.HANG):
-            while not self.named(name):
+            while len(self.named(name)) < count:
                 self._changed.clear()
                 await self._changed.wait()
         return self.named(name)[0]

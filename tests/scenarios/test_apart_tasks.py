@@ -22,6 +22,7 @@ import forged_tasks
 import metrics_server
 import process_time
 import server_processes
+import span_collector
 import temporal_server
 import waiting_world
 from controller_world import SPEED
@@ -80,6 +81,8 @@ class Apart:
     heartbeat: str = "5s"
     #: Of the server, in place of its usual one.
     fleet: str = ""
+    #: Where all processes send their traces; empty: nowhere.
+    collector: str = ""
     #: Told of each request to a cluster before it is carried out.
     before: Callable[[str], None] = lambda _: None
 
@@ -93,6 +96,7 @@ class Apart:
             address=CENTRE,
             engine={"temporal": engine},
             **({"fleet": self.fleet} if self.fleet else {}),
+            **({"tracing": {"endpoint": self.collector}} if self.collector else {}),
             listen=f"127.0.0.1:{self.port}",
         ) as server:
             yield server
@@ -115,7 +119,8 @@ class Apart:
         """Run ``volary worker``; it is killed at the end of the block."""
         fleet = server_processes.fleet_of(self.world, self.base, address) / "fleet.yaml"
         async with self.world.start(
-            "worker", "--identity", str(identity), "--fleet", str(fleet)
+            *("worker", "--identity", str(identity), "--fleet", str(fleet)),
+            *(("--tracing-endpoint", self.collector) if self.collector else ()),
         ) as started:
             await started.until("takes tasks from")
             yield started
@@ -137,6 +142,30 @@ async def opened(
         base, *names, middlewares=(tell, writes.middleware), **{"speed": SPEED, **settings}
     ) as given.world:
         yield given
+
+
+async def test_a_release_on_workers_is_one_trace(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    async with (
+        span_collector.collecting() as collector,
+        opened(tmp_path, temporal, "us", "eu") as given,
+    ):
+        given.collector = collector.url
+        first = waiting_world.describe(given.world)
+        async with given.server() as server, given.worker(await given.join()):
+            await server.synced(first)
+            run = await collector.until("run release")
+            await collector.until("volary.keep_step")
+            await collector.until("volary.perform_task", 2)
+
+    there = collector.within(run)
+    tasks = [span for span in there if span.name == "volary.perform_task"]
+    written = [span for span in there if span.name == "PATCH"]
+    assert {task.attributes["volary.cluster"] for task in tasks} == {"us", "eu"}
+    assert {task.attributes["volary.queue"].rpartition("-")[2] for task in tasks} == {"us", "eu"}
+    assert all(task.attributes["volary.queued_ms"] >= 0 for task in tasks)
+    assert {span.attributes["volary.cluster"] for span in written} == {"us", "eu"}, "by the worker"
 
 
 async def test_a_release_runs_through_on_workers_alone(

@@ -17,6 +17,7 @@ from volary.controller import system_clock
 from volary.controller.persistence import redaction
 from volary.model import errors
 from volary.model.fleet import fleets
+from volary.server import tracing
 from volary.server.connections import descriptors
 
 _LOG = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ class Options:
     private_key: str = ""
     signing_key: str = ""
     temporal: Mapping[str, str | bool] = field(default_factory=dict)
+    #: Where traces are sent; empty: nowhere.
+    tracing_endpoint: str = ""
 
 
 async def run(options: Options, *, log_format: forms.LinesForm = "text") -> int:
@@ -66,7 +69,11 @@ async def run(options: Options, *, log_format: forms.LinesForm = "text") -> int:
     assert working is not None
     for caught in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(caught, working.cancel)
-    with handler.keep_telling(), contextlib.suppress(asyncio.CancelledError):
+    with (
+        handler.keep_telling(),
+        tracing.traced(tracing.sent_to(options.tracing_endpoint)),
+        contextlib.suppress(asyncio.CancelledError),
+    ):
         await made_agent.run()
     return exit_codes.Exit.DONE
 

@@ -23,9 +23,15 @@ from volary.controller.planning import opened_applications
 from volary.engine.temporal import connections
 from volary.model import errors
 from volary.model.fleet import fleets
+from volary.server import tracing
 
 
-async def work(identity_file: str, fleet_file: str, files: temporal_files.TemporalFiles) -> int:
+async def work(
+    identity_file: str,
+    fleet_file: str,
+    files: temporal_files.TemporalFiles,
+    tracing_endpoint: str = "",
+) -> int:
     """Take tasks until SIGINT or SIGTERM.
 
     Raises:
@@ -42,7 +48,7 @@ async def work(identity_file: str, fleet_file: str, files: temporal_files.Tempor
         connections.identity_of(f"worker {identity.name}"),
     )
     console.tell(f"worker {identity.name}: takes tasks of {', '.join(identity.clusters)}")
-    with handler.keep_telling():
+    with handler.keep_telling(), tracing.traced(tracing.sent_to(tracing_endpoint)):
         await server_process.until_signalled(_take(identity, members, connection))
     return exit_codes.Exit.DONE
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from volary import __version__, secret_files
+from volary import secret_files
 from volary.concurrency import background_tasks
 from volary.config.decoding import readings
 from volary.config.projects import definitions, project_files
@@ -25,11 +25,10 @@ from volary.gitops import watcher, webhooks
 from volary.isolation import probing
 from volary.model import clocks, errors, metric_providers, phrases, server_settings
 from volary.model.fleet import fleets
-from volary.server import app, fleet_file, server_state, serving
+from volary.server import app, fleet_file, server_state, serving, tracing
 from volary.server.authentication import logins, tokens
 from volary.server.sharing import refresh_relay, server_registry, token_exchange
 from volary.sources.git import mirrors
-from volary.telemetry import otlp, spans
 
 _LOG = logging.getLogger(__name__)
 
@@ -148,32 +147,6 @@ def _secret_files_of(receiver: server_settings.Receiver) -> Iterator[str]:
         yield receiver.webhook.signature_value_file
 
 
-@contextlib.contextmanager
-def traced(settings: server_settings.Settings) -> Iterator[None]:
-    """Have what is done in the block traced, where the settings say so.
-
-    Raises:
-        errors.UserError: What it takes is not there.
-    """
-    tracing = settings.tracing
-    if tracing is None:
-        yield
-        return
-    if not otlp.IS_INSTALLED:
-        hint = "pip install 'volary[otel]'"
-        raise errors.user_error("tracing needs packages that are not installed", hint=hint)
-    token = secret_files.read_text(tracing.token_file) if tracing.token_file else ""
-    collector = otlp.Collector(
-        tracing.endpoint,
-        {"authorization": f"Bearer {token}"} if token else {},
-        tracing.ca_file,
-        tracing.sampled,
-        {"service.version": __version__},
-    )
-    with otlp.open_tracer(collector) as tracer, spans.traced(tracer):
-        yield
-
-
 class _RepositoryWatch:
     """Makes a watcher for each term of leadership, and passes webhooks on to the one there is."""
 
@@ -225,7 +198,7 @@ async def run(
         errors.UserError: Something in the settings has to change first.
         errors.TemporaryError: The database cannot be reached now.
     """
-    with traced(settings):
+    with tracing.traced(settings.tracing):
         await _run(settings, clock, secrets or redaction.SecretValues(), ready)
 
 

@@ -11,7 +11,7 @@ from volary.config.projects import definitions, project_files
 from volary.controller import composition, system_clock
 from volary.isolation import launcher, probing
 from volary.model import errors, projects, server_settings
-from volary.server import hosting
+from volary.server import hosting, tracing
 from volary.telemetry import otlp
 
 
@@ -198,11 +198,9 @@ def test_tracing_without_its_packages_is_said_with_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(otlp, "IS_INSTALLED", False)
-    settings = server_settings.Settings(
-        "fleet.yaml", ".", tracing=server_settings.Tracing("http://127.0.0.1:4318")
-    )
+    wanted = server_settings.Tracing("http://127.0.0.1:4318")
 
-    with pytest.raises(errors.UserError, match="not installed") as raised, hosting.traced(settings):
+    with pytest.raises(errors.UserError, match="not installed") as raised, tracing.traced(wanted):
         pass
 
     assert raised.value.problems[0].hint == "pip install 'volary[otel]'"

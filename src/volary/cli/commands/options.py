@@ -101,6 +101,14 @@ def ask(
     finish(asked())
 
 
+TracingEndpoint = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        envvar="OTEL_EXPORTER_OTLP_ENDPOINT",
+        help="A collector that takes traces, OTLP over HTTP. Needs volary[otel].",
+    ),
+]
 TemporalTls = Annotated[
     bool, typer.Option("--temporal-tls", help="Secure the connection to Temporal.")
 ]

@@ -145,6 +145,7 @@ def run_agent(
     temporal_key: options.TemporalKey = "",
     temporal_server_name: options.TemporalServerName = "",
     temporal_api_key: options.TemporalApiKey = "",
+    tracing_endpoint: options.TracingEndpoint = "",
     log_format: Annotated[
         forms.LinesForm,
         typer.Option("--log-format", help="text, or json: an object a line."),
@@ -174,6 +175,7 @@ def run_agent(
             "server_name": temporal_server_name,
             "api_key": temporal_api_key,
         },
+        tracing_endpoint,
     )
     options.finish(agent_process.run(given, log_format=log_format))
 

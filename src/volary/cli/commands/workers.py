@@ -26,6 +26,7 @@ def work(
     temporal_key: options.TemporalKey = "",
     temporal_server_name: options.TemporalServerName = "",
     temporal_api_key: options.TemporalApiKey = "",
+    tracing_endpoint: options.TracingEndpoint = "",
 ) -> None:
     """Take tasks on the clusters of an identity, and carry them out, until it is stopped.
 
@@ -43,7 +44,7 @@ def work(
         temporal_api_key,
         temporal_tls,
     )
-    options.finish(worker_process.work(identity, fleet, files))
+    options.finish(worker_process.work(identity, fleet, files, tracing_endpoint))
 
 
 @app.command()

@@ -22,6 +22,7 @@ from volary.engine.state_machine import commands, events
 from volary.engine.temporal import documents, hosted_runs, leases
 from volary.model import errors, statuses
 from volary.model.runs import run_records
+from volary.telemetry import spans
 
 #: Heartbeats in the time after which a worker counts as gone.
 _BEATS = 5
@@ -43,6 +44,16 @@ class Activities:
     async def perform_task(self, given: documents.TaskInput) -> statuses.Outcome:
         """Carry out one stage on one cluster."""
         context = documents.read_context(given.context)
+        about: dict[str, str | int] = {
+            "volary.cluster": context.target,
+            "volary.attempt": context.attempt,
+        }
+        with _span(context.run_id, context.stage_id, about=about):
+            return await self._perform(context, given)
+
+    async def _perform(
+        self, context: executor.TaskContext, given: documents.TaskInput
+    ) -> statuses.Outcome:
         try:
             async with background_tasks.in_background(_stay(given.heartbeat_seconds / _BEATS)):
                 hosted = await self._hosts.of_task(context, given.order)
@@ -68,6 +79,22 @@ class Activities:
             raise exceptions.ApplicationError(str(error), non_retryable=True) from error
         with _under(hosted), hosted.writing_under(lease):
             await hosted.conclude()
+
+
+@contextlib.contextmanager
+def _span(run: str, *path: str, about: spans.Attributes | None = None) -> Iterator[None]:
+    """Trace an activity, with its names in Temporal and how long it waited to be taken."""
+    info = activity.info()
+    waited = info.started_time - info.current_attempt_scheduled_time
+    attributes = {
+        "temporalWorkflowID": info.workflow_id or "",
+        "temporalActivityID": info.activity_id,
+        "volary.queue": info.task_queue,
+        "volary.queued_ms": round(waited.total_seconds() * 1000),
+        **(about or {}),
+    }
+    with spans.span(info.activity_type, attributes, within=spans.Place(run, path)):
+        yield
 
 
 async def _stay(pause: float) -> None:
@@ -99,6 +126,12 @@ class StepKeeping:
         return answer
 
     async def _keep_step(self, given: documents.StepInput, elapsed: float) -> documents.StepAnswer:
+        with _span(given.run_id):
+            return await self._keep_checked(given, elapsed)
+
+    async def _keep_checked(
+        self, given: documents.StepInput, elapsed: float
+    ) -> documents.StepAnswer:
         hosted = await self._hosted_runs.of(given.run_id)
         jump = _clock_jump(hosted, elapsed)
         if jump:
