@@ -107,6 +107,8 @@ class TaskQueue(representations.Representation, frozen=True):
 
     cluster: str
     queue: str
+    #: Whether servers leave its tasks to agents or workers.
+    apart: bool
     #: In the last minutes.
     takers: tuple[Taker, ...]
     #: Why nobody does; empty: somebody does.
@@ -203,21 +205,17 @@ class AgentService:
         }
         taken = await self.takers(tuple(queues.values()))
         return tuple(
-            TaskQueue(
-                member.name,
-                queues[member.name],
-                taken[queues[member.name]],
-                self._why_untaken(member, taken[queues[member.name]]),
-            )
+            self._queue(member, queues[member.name], taken[queues[member.name]])
             for member in members
         )
 
-    def _why_untaken(self, member: fleets.Cluster, takers: Sequence[Taker]) -> str:
-        if takers:
-            return ""
-        if not self.apart.has(member):
-            return "the leading server takes them while a run needs it"
-        return f"nobody takes tasks of {member.name}"
+    def _queue(self, member: fleets.Cluster, queue: str, takers: tuple[Taker, ...]) -> TaskQueue:
+        is_apart, reason = self.apart.has(member), ""
+        if not takers and is_apart:
+            reason = f"nobody takes tasks of {member.name}"
+        elif not takers:
+            reason = "the leading server takes them while a run needs it"
+        return TaskQueue(member.name, queue, is_apart, takers, reason)
 
     async def rotate(
         self, cluster: str, asker: representations.Actor, *, sealing_key: str

@@ -136,7 +136,7 @@ def test_a_run_that_cannot_be_read_can_be_abandoned() -> None:
 
 def test_a_lost_cluster_says_how_many_applications_it_holds_up() -> None:
     cluster = cluster_service.Cluster(
-        "eu", {}, "", "", (), False, (), "unreachable", "refused", AT, "", False, (), None, ""
+        "eu", {}, "", "", (), False, False, (), "unreachable", "refused", AT, "", False, (), None, ""
     )
     lines = [
         LINE,
@@ -147,7 +147,7 @@ def test_a_lost_cluster_says_how_many_applications_it_holds_up() -> None:
     needed = overview.attention_of_cluster(cluster, lines, {"shop": ("us", "eu")})
     fine = overview.attention_of_cluster(
         cluster_service.Cluster(
-            "us", {}, "", "", (), False, (), "ready", "", AT, "", True, (), None, ""
+            "us", {}, "", "", (), False, False, (), "ready", "", AT, "", True, (), None, ""
         ),
         lines,
         {},
