@@ -6,8 +6,8 @@ import { Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
 import { agentsQuery, isRefusal, queuesQuery } from './queries';
-import { agentOf } from './workers-model';
-import { Policy, Takers } from './workers-view';
+import { agentOf, isUntaken } from './workers-model';
+import { Policy, QueueState, Takers } from './workers-view';
 
 /** The agent through which a cluster is reached: how it is, and what it permits. */
 export function ClusterAgent({ cluster }: { cluster: Cluster }) {
@@ -24,13 +24,12 @@ export function ClusterAgent({ cluster }: { cluster: Cluster }) {
       )}
       {line && (
         <>
-          <div className="row wrap">
-            <StateWord status={line.status} word={line.word} />
-            <span className="grow breakable">{line.reason}</span>
-            <span className="muted">
-              {line.version && `version ${line.version}, `}seen <Time at={line.seen} none="never" />
-            </span>
-          </div>
+          <p className="breakable">
+            <StateWord status={line.status} word={line.word} /> {line.reason}
+          </p>
+          <p className="muted">
+            {line.version && `version ${line.version}, `}seen <Time at={line.seen} none="never" />
+          </p>
           {line.policy.length > 0 && (
             <>
               <p className="muted">Its policy permits:</p>
@@ -52,6 +51,7 @@ export function ClusterTasks({ cluster }: { cluster: Cluster }) {
   return (
     <section className="stack">
       <h3>Who takes its tasks</h3>
+      {queue && isUntaken(queue) && <QueueState queue={queue} />}
       {queue && <Takers queue={queue} />}
       {problem && (
         <p className="muted breakable">

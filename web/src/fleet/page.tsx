@@ -26,7 +26,7 @@ import { agentsQuery } from './queries';
 import { Tile } from './tile';
 import { WAVE_WORDS, WaveBadge } from './wave-badge';
 import { agentOf } from './workers-model';
-import { WorkersView } from './workers-view';
+import { WorkersSentence, WorkersView } from './workers-view';
 import '../design/layout.css';
 import './fleet.css';
 
@@ -61,9 +61,13 @@ export function FleetPage() {
     <div className="with-drawer">
       <div className="page">
         <h1>Fleet</h1>
-        <Sentence status={clusters.length === 0 ? 'pending' : worst ? markOf(worst) : 'ready'}>
-          {describeFleet(clusters)}
-        </Sentence>
+        {search.tab === 'workers' ? (
+          <WorkersSentence clusters={clusters} />
+        ) : (
+          <Sentence status={clusters.length === 0 ? 'pending' : worst ? markOf(worst) : 'ready'}>
+            {describeFleet(clusters)}
+          </Sentence>
+        )}
         <Tabs
           label="About the fleet"
           chosen={search.tab ?? 'clusters'}

@@ -100,6 +100,11 @@ export function isUntaken(queue: TaskQueue): boolean {
   return queue.apart && queue.takers.length === 0;
 }
 
+/** Whether it is left to the leading server: nobody takes them, and nobody has to. */
+export function isLeft(queue: TaskQueue): boolean {
+  return !queue.apart && queue.takers.length === 0;
+}
+
 /** Queues that nobody takes tasks from first, then by cluster. */
 export function sortQueues(queues: readonly TaskQueue[]): TaskQueue[] {
   return [...queues].sort(

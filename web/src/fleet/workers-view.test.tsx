@@ -23,7 +23,11 @@ const ANSWERS: Answers = {
   'GET /clusters/us/applications': page(),
   'GET /servers': page(server({ name: 'volary-1' }), server({ name: 'volary-2', isLeader: true })),
   'GET /agents': page(lost, hands),
-  'GET /workers': page(taken, queue({ cluster: 'us', reason: 'nobody takes tasks of us' })),
+  'GET /workers': page(
+    queue({ cluster: 'asia', apart: false, reason: 'the leading server takes them' }),
+    taken,
+    queue({ cluster: 'us', reason: 'nobody takes tasks of us' }),
+  ),
 };
 const NOT_FOR_YOU = new Refusal(403, 'ana may not administer');
 const NO_WORKERS = new Refusal(400, 'there are no workers', 'engine.temporal has Temporal carry runs out');
@@ -43,6 +47,8 @@ describe('who works here', () => {
     expect(rowsOf('Servers 2').map((row) => row?.slice(0, 13))).toEqual(['volary-2leads', 'volary-1stand']);
     expect(rowsOf('Agents 1')).toHaveLength(1);
     expect(rowsOf('Who takes tasks').map((row) => row?.slice(0, 11))).toEqual(['usnot taken', 'eu-westtake']);
+    const left = within(screen.getByRole('region', { name: 'Who takes tasks' }));
+    expect(left.getByText('the leading server takes them').textContent).toBe('1 cluster: the leading server takes them');
     const workers = within(screen.getByRole('region', { name: 'Workers that have joined' }));
     expect(workers.getByRole('listitem').textContent).toBe('takes taskshandsfor eu-west');
     expect(await violations(container)).toEqual([]);

@@ -14,6 +14,7 @@ import { Time } from '../design/time';
 import { agentsQuery, isRefusal, queuesQuery, serversQuery } from './queries';
 import {
   agentLines,
+  isLeft,
   isUntaken,
   sortQueues,
   sortServers,
@@ -22,6 +23,8 @@ import {
   type AgentLine,
   type Worker,
 } from './workers-model';
+
+const MOST_ROWS = 200;
 
 interface Openable {
   clusters: readonly Cluster[];
@@ -41,10 +44,8 @@ export function WorkersView({ clusters, onOpen }: Openable) {
     );
   const lines = agents.data && agentLines(agents.data, clusters);
   const workers = agents.data && workersOf(agents.data, clusters, queues.data);
-  const summary = summarize({ servers: servers.data, agents: lines, queues: queues.data });
   return (
-    <div className="stack">
-      {summary && <Sentence status={summary.status}>{summary.text}</Sentence>}
+    <div className="fleet-parts">
       <Part title="Servers" query={servers} count={servers.data?.length}>
         {servers.data?.length ? (
           <Servers servers={sortServers(servers.data)} />
@@ -64,7 +65,7 @@ export function WorkersView({ clusters, onOpen }: Openable) {
       </Part>
       <Part title="Who takes tasks" query={queues} count={undefined}>
         {queues.data?.length ? (
-          <Queues queues={sortQueues(queues.data)} clusters={clusters} onOpen={onOpen} />
+          <Queues queues={queues.data} clusters={clusters} onOpen={onOpen} />
         ) : (
           <Empty title="No cluster is registered yet" />
         )}
@@ -72,6 +73,16 @@ export function WorkersView({ clusters, onOpen }: Openable) {
       {workers && workers.length > 0 && <Workers workers={workers} />}
     </div>
   );
+}
+
+/** Who works here in one sentence, as far as whoever looks may know. */
+export function WorkersSentence({ clusters }: { clusters: readonly Cluster[] }) {
+  const servers = useQuery(serversQuery);
+  const agents = useQuery(agentsQuery);
+  const queues = useQuery(queuesQuery);
+  const lines = agents.data && agentLines(agents.data, clusters);
+  const summary = summarize({ servers: servers.data, agents: lines, queues: queues.data });
+  return summary && <Sentence status={summary.status}>{summary.text}</Sentence>;
 }
 
 /** A heading, of when it is, and what stands below: it loads, is refused, failed, or is there. */
@@ -148,10 +159,11 @@ function Servers({ servers }: { servers: readonly Server[] }) {
 const keyOfServer = (server: Server) => `${server.name} ${server.address}`;
 
 function Agents({ lines, clusters, onOpen }: Openable & { lines: readonly AgentLine[] }) {
-  const { items, hold } = useHeldOrder(lines, (line) => line.name);
+  const { items, hold } = useHeldOrder(lines, keyOfLine);
+  const titles = ['Agent of', 'State', 'Version', 'Last seen', 'Reason', 'Permits'];
   return (
-    <Listing titles={['Agent of', 'State', 'Version', 'Last seen', 'Reason', 'Permits']} hold={hold}>
-      {items.map((line) => (
+    <Listing titles={titles} hold={hold} left={items.length - MOST_ROWS}>
+      {items.slice(0, MOST_ROWS).map((line) => (
         <tr key={line.name}>
           <th scope="row">
             <ClusterName name={line.name} clusters={clusters} onOpen={onOpen} />
@@ -170,6 +182,8 @@ function Agents({ lines, clusters, onOpen }: Openable & { lines: readonly AgentL
     </Listing>
   );
 }
+
+const keyOfLine = (line: AgentLine) => line.name;
 
 function Permits({ line }: { line: AgentLine }) {
   return (
@@ -197,27 +211,41 @@ export function Policy({ policy }: { policy: readonly string[] }) {
 }
 
 function Queues({ queues, clusters, onOpen }: Openable & { queues: readonly TaskQueue[] }) {
-  const { items, hold } = useHeldOrder(queues, (queue) => queue.cluster);
+  const { items, hold } = useHeldOrder(sortQueues(queues.filter((queue) => !isLeft(queue))), keyOfQueue);
+  const left = queues.filter(isLeft);
   return (
-    <Listing titles={['Tasks of', 'State', 'Taken by']} hold={hold}>
-      {items.map((queue) => (
-        <tr key={queue.cluster}>
-          <th scope="row">
-            <ClusterName name={queue.cluster} clusters={clusters} onOpen={onOpen} />
-          </th>
-          <td>
-            <QueueState queue={queue} />
-          </td>
-          <td>
-            <Takers queue={queue} />
-          </td>
-        </tr>
-      ))}
-    </Listing>
+    <>
+      {items.length > 0 && (
+        <Listing titles={['Tasks of', 'State', 'Taken by']} hold={hold} left={items.length - MOST_ROWS}>
+          {items.slice(0, MOST_ROWS).map((queue) => (
+            <tr key={queue.cluster}>
+              <th scope="row">
+                <ClusterName name={queue.cluster} clusters={clusters} onOpen={onOpen} />
+              </th>
+              <td>
+                <QueueState queue={queue} />
+              </td>
+              <td>
+                <Takers queue={queue} />
+              </td>
+            </tr>
+          ))}
+        </Listing>
+      )}
+      {left[0] && (
+        <p className="breakable">
+          <StateWord status="ready" word={`${left.length} ${left.length === 1 ? 'cluster' : 'clusters'}:`} />{' '}
+          {left[0].reason}
+        </p>
+      )}
+    </>
   );
 }
 
-function QueueState({ queue }: { queue: TaskQueue }) {
+const keyOfQueue = (queue: TaskQueue) => queue.cluster;
+
+/** How it is with the tasks of a cluster. */
+export function QueueState({ queue }: { queue: TaskQueue }) {
   if (isUntaken(queue)) return <StateWord status="unreachable" word="not taken" />;
   return <StateWord status="ready" word={queue.takers.length > 0 ? 'taken' : 'as needed'} />;
 }
@@ -275,24 +303,30 @@ function ClusterName({ name, clusters, onOpen }: Openable & { name: string }) {
 function Listing({
   titles,
   hold,
+  left = 0,
   children,
 }: {
   titles: readonly string[];
   hold: object;
+  /** Rows that are not shown. */
+  left?: number;
   children: ReactNode;
 }) {
   return (
-    <table className="listing listing-blocks" {...hold}>
-      <thead>
-        <tr>
-          {titles.map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>{children}</tbody>
-    </table>
+    <>
+      <table className="listing listing-blocks" {...hold}>
+        <thead>
+          <tr>
+            {titles.map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+      {left > 0 && <p className="muted">{`${left} more, none in more trouble than these`}</p>}
+    </>
   );
 }
