@@ -57,7 +57,7 @@ def _screens(run: str) -> dict[str, tuple[str, ...]]:
         "/fleet": screen_world.CLUSTERS,
         "/fleet?tab=workers": (
             "No cluster is reached through an agent",
-            "there are no workers: the leading server carries runs out by itself",
+            "the leading server carries runs out by itself",
         ),
         "/activity": ("token:ana",),
         "/insights": (

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 
-import { Problem } from '../api/client';
 import type { Cluster } from '../api/types';
+import { Note } from '../design/note';
 import { Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
@@ -53,11 +53,7 @@ export function ClusterTasks({ cluster }: { cluster: Cluster }) {
       <h3>Who takes its tasks</h3>
       {queue && isUntaken(queue) && <QueueState queue={queue} />}
       {queue && <Takers queue={queue} />}
-      {problem && (
-        <p className="muted breakable">
-          {[problem.message, problem instanceof Problem ? problem.hint : ''].filter(Boolean).join('; ')}
-        </p>
-      )}
+      {problem && <Note>{problem.message}</Note>}
     </section>
   );
 }

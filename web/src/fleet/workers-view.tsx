@@ -1,7 +1,6 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useId, type ReactNode } from 'react';
 
-import { Problem } from '../api/client';
 import type { Cluster, Server, TaskQueue } from '../api/types';
 import { useHeldOrder } from '../design/held-order';
 import '../design/listing.css';
@@ -121,8 +120,6 @@ function Answer({ title, query, children }: { title: string; query: UseQueryResu
   const { error } = query;
   if (query.isPending) return <Loading lines={2} label={`Reading: ${title}`} />;
   if (isRefusal(error)) return <p className="muted breakable">{`You may not see this: ${error.message}`}</p>;
-  // Not a fault: there is no such thing in this installation, as the server says.
-  if (error instanceof Problem && error.status === 400) return <Empty title={error.message}>{error.hint}</Empty>;
   if (query.isLoadingError) return <Failed error={error} onRetry={() => void query.refetch()} />;
   return (
     <>
