@@ -55,6 +55,10 @@ def _screens(run: str) -> dict[str, tuple[str, ...]]:
         "/applications/simple?tab=history": (_MARK, "Deploy v1"),
         "/applications/simple/plan": (V1, V2, _MARK),
         "/fleet": screen_world.CLUSTERS,
+        "/fleet?tab=workers": (
+            "No cluster is reached through an agent",
+            "the leading server carries runs out by itself",
+        ),
         "/activity": ("token:ana",),
         "/insights": (
             "from the moment the controller saw a commit first",

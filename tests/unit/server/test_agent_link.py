@@ -1,7 +1,9 @@
 """The doors of agents: what they say first, their tunnels, and what becomes of connections."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from volary.agents import hellos
 from volary.agents.orders import keys
 from volary.agents.tunnel import frames
 from volary.controller.agents import tunnel_hub
+from volary.controller.api import agent_service
 from volary.model.fleet import fleets
 
 FLEET = fleets.Fleet((fleets.Cluster("us", agent=True), fleets.Cluster("eu")))
@@ -72,12 +75,49 @@ async def test_hello_is_answered_and_then_the_tunnel_is_open(tmp_path: Path) -> 
             assert closed.type is aiohttp.WSMsgType.CLOSE
         await process_time.until(lambda: not hub.count("us"))
         _, listed = await world.ask("GET", "/api/v1/agents")
+        _, clusters = await world.ask("GET", "/api/v1/clusters")
 
     assert (before, others) == (409, [409, 409])
     assert (status, welcome["protocol"], welcome["agent"]) == (200, 1, "us")
     assert closed.extra == "a frame of the unknown kind 110"
     [shown] = listed["items"]
     assert (shown["status"], shown["reason"]) == ("disconnected", "its connection ended")
+    assert [(each["name"], each["agent"]) for each in clusters["items"]] == [
+        ("us", True),
+        ("eu", False),
+    ]
+
+
+async def test_who_takes_tasks_is_said_and_whether_servers_leave_them(tmp_path: Path) -> None:
+    seen = datetime(2026, 3, 1, tzinfo=UTC)
+    members = fleets.Fleet((*FLEET.clusters, fleets.Cluster("asia", agent=True)))
+
+    async def takers(queues: Sequence[str]) -> dict[str, tuple[agent_service.Taker, ...]]:
+        agent = agent_service.Taker("agent us 7@agent-0", seen)
+        return {queue: (agent,) if queue.endswith("us") else () for queue in queues}
+
+    async with server_world.served(tmp_path, members=members) as world:
+        _, before = await world.ask("GET", "/api/v1/workers")
+        agents = world.service.agents
+        agents.temporal = hellos.Temporal("127.0.0.1:7233", "volary", "volary", 30)
+        agents.takers = takers
+        _, listed = await world.ask("GET", "/api/v1/workers")
+
+    assert [(each["cluster"], each["apart"], each["takers"]) for each in before["items"]] == [
+        ("asia", True, []),
+        ("eu", False, []),
+        ("us", True, []),
+    ]
+    assert "no engine.temporal" in before["items"][0]["reason"]
+    assert before["items"][1]["reason"] == "the leading server carries runs out by itself"
+    assert [
+        (each["cluster"], each["apart"], [one["name"] for one in each["takers"]], each["reason"])
+        for each in listed["items"]
+    ] == [
+        ("asia", True, [], "nobody takes tasks of asia"),
+        ("eu", False, [], "the leading server takes them while a run needs it"),
+        ("us", True, ["agent us 7@agent-0"], ""),
+    ]
 
 
 async def test_who_is_not_let_in_is_told_why(tmp_path: Path) -> None:

@@ -247,6 +247,7 @@ export interface Cluster {
   region: string;
   zones: string[];
   suspended: boolean;
+  agent: boolean;
   namespaces: string[];
   status: string;
   reason: string;
@@ -1310,6 +1311,7 @@ export interface Task {
 export interface TaskQueue {
   cluster: string;
   queue: string;
+  apart: boolean;
   takers: Taker[];
   reason: string;
 }

@@ -14,6 +14,7 @@ import type {
 } from '../api/types';
 import { ActionButtons } from '../app/actions';
 import { Button } from '../design/button';
+import '../design/listing.css';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
@@ -117,7 +118,7 @@ function Replicas({ workload }: { workload: WorkloadReplicas }) {
     <section className="stack">
       <h2>{`${workload.workload}: ${total} replicas`}</h2>
       <p className="muted breakable">{workload.reason}</p>
-      <table className="replicas">
+      <table className="listing">
         <thead>
           <tr>
             <th scope="col">Cluster</th>

@@ -3,6 +3,7 @@ import type { LiveCluster } from '../api/types';
 import { StateWord } from '../design/state-shape';
 import { stateOf } from '../design/state';
 import { useHeldOrder } from '../design/held-order';
+import '../design/listing.css';
 import { nameOf, sumObjects, type SummedObject } from './tree-model';
 import { writeObject } from './object-address';
 
@@ -15,7 +16,7 @@ export function SummedObjects({ clusters }: { clusters: readonly LiveCluster[] }
     // Wider than a narrow screen, so it scrolls by keyboard.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
     <div className="summed" tabIndex={0} role="region" aria-label="Objects over all clusters" {...hold}>
-      <table>
+      <table className="listing listing-blocks">
         <thead>
           <tr>
             <th scope="col">Object</th>

@@ -33,7 +33,7 @@ const state = (shape: Shape, tone: Tone, word: string, rank: number): State => (
 
 const UNKNOWN = state('unknown', 'quiet', 'unknown', 4);
 
-/** As the server writes them, of stages, tasks, runs, applications, clusters, health and drift. */
+/** As the server writes them, of stages, tasks, runs, applications, clusters, agents, health and drift. */
 const STATES: Record<string, State> = {
   failed: state('failed', 'bad', 'failed', 0),
   failure: state('failed', 'bad', 'failed', 0),
@@ -42,6 +42,8 @@ const STATES: Record<string, State> = {
   unreadable: state('failed', 'bad', 'unreadable', 0),
   missing: state('failed', 'bad', 'missing', 0),
   unreachable: state('unreachable', 'bad', 'unreachable', 1),
+  refused: state('failed', 'bad', 'refused', 0),
+  disconnected: state('unreachable', 'bad', 'disconnected', 1),
   rolling_back: state('back', 'bad', 'rolling back', 1),
   rolled_back: state('back', 'bad', 'rolled back', 2),
   waiting: state('waiting', 'wait', 'waiting', 3),
@@ -71,6 +73,7 @@ const STATES: Record<string, State> = {
   inSync: state('done', 'good', 'in sync', 9),
   healthy: state('done', 'good', 'healthy', 9),
   ready: state('done', 'good', 'ready', 9),
+  connected: state('done', 'good', 'connected', 9),
 };
 
 /** Return what a status means; one that is not known is unknown, never fine. */

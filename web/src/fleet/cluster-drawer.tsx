@@ -15,6 +15,7 @@ import { Note } from '../design/note';
 import { Failed, Loading } from '../design/placeholders';
 import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
+import { ClusterAgent, ClusterTasks } from './cluster-agent';
 import { loadsOf, markOf, wordOf } from './fleet-model';
 
 const AGAIN_MS = 10_000;
@@ -44,6 +45,8 @@ export function ClusterDrawer({ cluster, at }: { cluster: Cluster; at: number })
         {actions.isError && <Note>{actions.error.message}</Note>}
         <Taints cluster={cluster} actions={items} />
         <TaintForm key={cluster.taints.length} cluster={cluster.name} actions={items} />
+        {cluster.agent && <ClusterAgent cluster={cluster} />}
+        <ClusterTasks cluster={cluster} />
         <Facts cluster={cluster} at={at} />
         <Applications path={path} />
       </div>

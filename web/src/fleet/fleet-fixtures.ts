@@ -1,6 +1,6 @@
-/** Clusters as the server sends them, for tests. */
+/** Clusters, and who works here, as the server sends them, for tests. */
 
-import type { Cluster } from '../api/types';
+import type { Agent, Cluster, Server, TaskQueue } from '../api/types';
 
 export function cluster(fields: Partial<Cluster> = {}): Cluster {
   return {
@@ -10,6 +10,7 @@ export function cluster(fields: Partial<Cluster> = {}): Cluster {
     region: 'eu',
     zones: ['eu-1a'],
     suspended: false,
+    agent: false,
     namespaces: [],
     status: 'ready',
     reason: '',
@@ -40,3 +41,39 @@ export const CORDON = {
   by: 'ana',
   reason: 'upgrade to 1.37',
 };
+
+export function agent(fields: Partial<Agent> = {}): Agent {
+  const name = fields.name ?? 'eu-west';
+  return {
+    name,
+    clusters: [name],
+    status: 'connected',
+    reason: '',
+    version: '0.1.0',
+    protocol: 1,
+    seen: '2026-03-12T14:00:00Z',
+    created: '2026-03-01T10:00:00Z',
+    rotated: '2026-03-01T10:00:00Z',
+    rotating: false,
+    policy: [],
+    ...fields,
+  };
+}
+
+export function server(fields: Partial<Server> = {}): Server {
+  return {
+    name: 'volary-0',
+    address: 'https://10.0.0.7:8443',
+    version: '0.1.0',
+    revision: '0001',
+    started: '2026-03-09T14:00:00Z',
+    lastSeen: '2026-03-12T14:00:00Z',
+    isLeader: false,
+    ...fields,
+  };
+}
+
+export function queue(fields: Partial<TaskQueue> = {}): TaskQueue {
+  const cluster = fields.cluster ?? 'eu-west';
+  return { cluster, queue: `volary-${cluster}`, apart: true, takers: [], reason: '', ...fields };
+}

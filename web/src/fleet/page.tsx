@@ -3,12 +3,13 @@ import { useSearch } from '@tanstack/react-router';
 
 import { getAll, type Page, segment } from '../api/client';
 import { reading } from '../api/queries';
-import type { Cluster, Run, RunSummary } from '../api/types';
+import type { Agent, Cluster, Run, RunSummary } from '../api/types';
 import { useChangeSearch } from '../app/search-params';
 import { asServerTime } from '../design/now';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { useHeldOrder } from '../design/held-order';
+import { Tabs } from '../design/tabs';
 import { Time } from '../design/time';
 import { ClusterDrawer } from './cluster-drawer';
 import {
@@ -21,8 +22,11 @@ import {
   type Region,
   type Wave,
 } from './fleet-model';
+import { agentsQuery } from './queries';
 import { Tile } from './tile';
 import { WAVE_WORDS, WaveBadge } from './wave-badge';
+import { agentOf } from './workers-model';
+import { WorkersSentence, WorkersView } from './workers-view';
 import '../design/layout.css';
 import './fleet.css';
 
@@ -38,11 +42,6 @@ export function FleetPage() {
     queryFn: ({ signal }) => getAll<Cluster>('/clusters', {}, signal),
     refetchInterval: AGAIN_MS,
   });
-  const run = useQuery({
-    ...reading<Run>(`/runs/${segment(search.wave ?? '')}`),
-    enabled: Boolean(search.wave),
-    refetchInterval: AGAIN_MS,
-  });
   if (!fleet.data)
     return (
       <div className="page">
@@ -55,44 +54,90 @@ export function FleetPage() {
       </div>
     );
   const clusters = fleet.data;
-  const shown = filterClusters(clusters, search);
-  const waves = search.wave && run.data ? wavesOf(run.data) : [];
   const opened = clusters.find((cluster) => cluster.name === search.cluster);
   const worst = clusters.find(isTroubled);
-  // Of some clusters their own drawer says it; of all of them nothing is wrong but this server.
-  const missing = clusters.every((cluster) => cluster.factsMissing) ? clusters[0]?.factsMissing : '';
+  const open = (cluster: string) => change({ cluster });
   return (
     <div className="with-drawer">
       <div className="page">
         <h1>Fleet</h1>
-        <Sentence status={clusters.length === 0 ? 'pending' : worst ? markOf(worst) : 'ready'}>
-          {describeFleet(clusters)}
-        </Sentence>
-        <Filters clusters={clusters} shown={shown.length} at={fleet.dataUpdatedAt} />
-        {missing && <p className="muted">{missing}</p>}
-        {waves.length > 0 && <WaveLegend waves={waves} />}
-        {search.wave && run.data && waves.length === 0 && (
-          <p className="muted">{`${run.data.summary.application}’s run has no waves.`}</p>
+        {search.tab === 'workers' ? (
+          <WorkersSentence clusters={clusters} />
+        ) : (
+          <Sentence status={clusters.length === 0 ? 'pending' : worst ? markOf(worst) : 'ready'}>
+            {describeFleet(clusters)}
+          </Sentence>
         )}
-        {clusters.length === 0 && (
-          <Empty title="No cluster is registered yet">
-            A fleet file names them: <code>volary server --fleet fleet.yaml</code>
-          </Empty>
-        )}
-        {clusters.length > 0 && shown.length === 0 && (
-          <Empty title="No cluster is like that">Take a filter away to see the others.</Empty>
-        )}
-        <Regions
-          regions={regionsOf(shown.slice(0, MOST_TILES))}
-          waves={waves}
-          chosen={search.cluster ?? ''}
-          onOpen={(cluster) => change({ cluster })}
+        <Tabs
+          label="About the fleet"
+          chosen={search.tab ?? 'clusters'}
+          onChoose={(tab) => change({ tab: tab === 'clusters' ? '' : tab })}
+          items={[
+            {
+              name: 'clusters',
+              title: 'Clusters',
+              content: <ClustersView clusters={clusters} at={fleet.dataUpdatedAt} onOpen={open} />,
+            },
+            {
+              name: 'workers',
+              title: 'Servers, agents, workers',
+              content: <WorkersView clusters={clusters} onOpen={open} />,
+            },
+          ]}
         />
-        {shown.length > MOST_TILES && (
-          <p className="muted">{`${shown.length - MOST_TILES} clusters more: narrow them by region or search`}</p>
-        )}
       </div>
       {opened && <ClusterDrawer key={opened.name} cluster={opened} at={fleet.dataUpdatedAt} />}
+    </div>
+  );
+}
+
+/** The clusters by region, those that the address asks for. */
+function ClustersView({
+  clusters,
+  at,
+  onOpen,
+}: {
+  clusters: readonly Cluster[];
+  at: number;
+  onOpen: (cluster: string) => void;
+}) {
+  const search = useSearch({ from: '/fleet' });
+  const run = useQuery({
+    ...reading<Run>(`/runs/${segment(search.wave ?? '')}`),
+    enabled: Boolean(search.wave),
+    refetchInterval: AGAIN_MS,
+  });
+  const agents = useQuery({ ...agentsQuery, enabled: clusters.some((cluster) => cluster.agent) });
+  const shown = filterClusters(clusters, search);
+  const waves = search.wave && run.data ? wavesOf(run.data) : [];
+  // Of some clusters their own drawer says it; of all of them nothing is wrong but this server.
+  const missing = clusters.every((cluster) => cluster.factsMissing) ? clusters[0]?.factsMissing : '';
+  return (
+    <div className="stack">
+      <Filters clusters={clusters} shown={shown.length} at={at} />
+      {missing && <p className="muted">{missing}</p>}
+      {waves.length > 0 && <WaveLegend waves={waves} />}
+      {search.wave && run.data && waves.length === 0 && (
+        <p className="muted">{`${run.data.summary.application}’s run has no waves.`}</p>
+      )}
+      {clusters.length === 0 && (
+        <Empty title="No cluster is registered yet">
+          A fleet file names them: <code>volary server --fleet fleet.yaml</code>
+        </Empty>
+      )}
+      {clusters.length > 0 && shown.length === 0 && (
+        <Empty title="No cluster is like that">Take a filter away to see the others.</Empty>
+      )}
+      <Regions
+        regions={regionsOf(shown.slice(0, MOST_TILES))}
+        waves={waves}
+        agents={agents.data}
+        chosen={search.cluster ?? ''}
+        onOpen={onOpen}
+      />
+      {shown.length > MOST_TILES && (
+        <p className="muted">{`${shown.length - MOST_TILES} clusters more: narrow them by region or search`}</p>
+      )}
     </div>
   );
 }
@@ -184,11 +229,14 @@ function WaveLegend({ waves }: { waves: readonly Wave[] }) {
 function Regions({
   regions,
   waves,
+  agents,
   chosen,
   onOpen,
 }: {
   regions: readonly Region[];
   waves: readonly Wave[];
+  /** undefined: nobody knows, or whoever looks may not see them. */
+  agents: readonly Agent[] | undefined;
   chosen: string;
   onOpen: (cluster: string) => void;
 }) {
@@ -196,7 +244,7 @@ function Regions({
   return (
     <div className="stack" {...hold}>
       {items.map((region) => (
-        <RegionTiles key={region.name} region={region} waves={waves} chosen={chosen} onOpen={onOpen} />
+        <RegionTiles key={region.name} region={region} waves={waves} agents={agents} chosen={chosen} onOpen={onOpen} />
       ))}
     </div>
   );
@@ -205,11 +253,14 @@ function Regions({
 function RegionTiles({
   region,
   waves,
+  agents,
   chosen,
   onOpen,
 }: {
   region: Region;
   waves: readonly Wave[];
+  /** undefined: nobody knows, or whoever looks may not see them. */
+  agents: readonly Agent[] | undefined;
   chosen: string;
   onOpen: (cluster: string) => void;
 }) {
@@ -231,6 +282,7 @@ function RegionTiles({
             <Tile
               cluster={cluster}
               wave={waves.find((wave) => wave.clusters.includes(cluster.name))}
+              agent={agents ? agentOf(cluster, agents) : null}
               isChosen={cluster.name === chosen}
               onOpen={() => onOpen(cluster.name)}
             />

@@ -1,3 +1,3 @@
 import { words } from '../app/search-params';
 
-export const fleetSearch = words('search', 'region', 'state', 'cluster', 'wave');
+export const fleetSearch = words('tab', 'search', 'region', 'state', 'cluster', 'wave');

@@ -3,16 +3,20 @@ import { Time } from '../design/time';
 import type { Cluster } from '../api/types';
 import { isTroubled, loadsOf, markOf, wordOf, type Wave } from './fleet-model';
 import { WaveBadge } from './wave-badge';
+import type { AgentLine } from './workers-model';
 
 /** One cluster at a glance: how it is, since when if it is not well, and how full. */
 export function Tile({
   cluster,
   wave,
+  agent,
   isChosen,
   onOpen,
 }: {
   cluster: Cluster;
   wave: Wave | undefined;
+  /** Through which it is reached; null: nobody knows how that is. */
+  agent: AgentLine | null;
   isChosen: boolean;
   onOpen: () => void;
 }) {
@@ -38,6 +42,11 @@ export function Tile({
         )}
       </span>
       {isTroubled(cluster) && cluster.reason && <span className="small tile-reason">{cluster.reason}</span>}
+      {cluster.agent && (
+        <span className="small">
+          {agent ? <StateWord status={agent.status} word={`agent ${agent.word}`} /> : 'through its agent'}
+        </span>
+      )}
       <Loads cluster={cluster} />
       <span className="muted small tile-facts">
         {[

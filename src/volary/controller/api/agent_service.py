@@ -106,7 +106,10 @@ class TaskQueue(representations.Representation, frozen=True):
     """Who takes the tasks of a cluster."""
 
     cluster: str
+    #: Of Temporal; empty: it does not carry runs out.
     queue: str
+    #: Whether servers leave its tasks to agents or workers.
+    apart: bool
     #: In the last minutes.
     takers: tuple[Taker, ...]
     #: Why nobody does; empty: somebody does.
@@ -189,35 +192,36 @@ class AgentService:
         """Return who takes the tasks of each cluster, by its name.
 
         Raises:
-            errors.UserError: Tasks are not carried out by Temporal.
             errors.TemporaryError: Temporal does not answer.
         """
-        if self.temporal is None or self.takers is None:
-            raise errors.user_error(
-                "there are no workers: the leading server carries runs out by itself",
-                hint="engine.temporal of the settings has Temporal carry them out",
-            )
         members = sorted(self.clusters.members.clusters, key=lambda member: member.name)
+        if self.temporal is None or self.takers is None:
+            return tuple(map(self._unqueued, members))
         queues = {
             member.name: hellos.queue(self.temporal.queue_prefix, member.name) for member in members
         }
         taken = await self.takers(tuple(queues.values()))
         return tuple(
-            TaskQueue(
-                member.name,
-                queues[member.name],
-                taken[queues[member.name]],
-                self._why_untaken(member, taken[queues[member.name]]),
-            )
+            self._queue(member, queues[member.name], taken[queues[member.name]])
             for member in members
         )
 
-    def _why_untaken(self, member: fleets.Cluster, takers: Sequence[Taker]) -> str:
-        if takers:
-            return ""
-        if not self.apart.has(member):
-            return "the leading server takes them while a run needs it"
-        return f"nobody takes tasks of {member.name}"
+    def _unqueued(self, member: fleets.Cluster) -> TaskQueue:
+        reason = "the leading server carries runs out by itself"
+        if member.agent:
+            reason = (
+                "agents take tasks from Temporal alone, and the settings have no engine.temporal:"
+                " nothing can be written there"
+            )
+        return TaskQueue(member.name, "", member.agent, (), reason)
+
+    def _queue(self, member: fleets.Cluster, queue: str, takers: tuple[Taker, ...]) -> TaskQueue:
+        is_apart, reason = self.apart.has(member), ""
+        if not takers and is_apart:
+            reason = f"nobody takes tasks of {member.name}"
+        elif not takers:
+            reason = "the leading server takes them while a run needs it"
+        return TaskQueue(member.name, queue, is_apart, takers, reason)
 
     async def rotate(
         self, cluster: str, asker: representations.Actor, *, sealing_key: str

@@ -66,6 +66,8 @@ class Cluster(representations.Representation, frozen=True):
     region: str
     zones: tuple[str, ...]
     suspended: bool
+    #: Whether it is reached through its agent.
+    agent: bool
     namespaces: tuple[str, ...]
     #: ``ready``, ``notReady``, ``unreachable``, ``suspended`` or ``unknown``.
     status: str

@@ -61,7 +61,7 @@ async def remove_agent(request: requests.Request, cluster: str) -> responses.Res
 async def list_workers(
     request: requests.Request, cursor: paging.Cursor = "", limit: paging.Limit = 50
 ) -> responses.Response:
-    """List who takes the tasks of each cluster, where Temporal carries runs out."""
+    """List who takes the tasks of each cluster, or why nobody does."""
     queues = await server_state.of(request).service.agents.workers()
     page = paging.cut(queues, lambda queue: queue.cluster, cursor, limit)
     return encoding.many(request, page.items, page.cursor)

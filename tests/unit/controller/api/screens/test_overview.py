@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec import structs
 
 from volary.controller.api import cluster_service
 from volary.controller.api.screens import overview
@@ -136,7 +137,22 @@ def test_a_run_that_cannot_be_read_can_be_abandoned() -> None:
 
 def test_a_lost_cluster_says_how_many_applications_it_holds_up() -> None:
     cluster = cluster_service.Cluster(
-        "eu", {}, "", "", (), False, (), "unreachable", "refused", AT, "", False, (), None, ""
+        name="eu",
+        labels={},
+        provider="",
+        region="",
+        zones=(),
+        suspended=False,
+        agent=False,
+        namespaces=(),
+        status="unreachable",
+        reason="refused",
+        since=AT,
+        changing="",
+        schedulable=False,
+        taints=(),
+        facts=None,
+        facts_missing="",
     )
     lines = [
         LINE,
@@ -146,9 +162,7 @@ def test_a_lost_cluster_says_how_many_applications_it_holds_up() -> None:
 
     needed = overview.attention_of_cluster(cluster, lines, {"shop": ("us", "eu")})
     fine = overview.attention_of_cluster(
-        cluster_service.Cluster(
-            "us", {}, "", "", (), False, (), "ready", "", AT, "", True, (), None, ""
-        ),
+        structs.replace(cluster, name="us", status="ready", reason="", schedulable=True),
         lines,
         {},
     )
