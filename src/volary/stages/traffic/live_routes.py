@@ -94,6 +94,8 @@ async def again(work: execution.Work, route_object: RouteObject) -> RouteObject:
     """
     client, placed = work.context.client, route_object.placed
     live = client.informers.get(placed.resource, placed.item.name, placed.item.namespace)
+    if live is not None and live is route_object.live:
+        return route_object
     return replace(route_object, live=live or await live_objects.get(client, placed))
 
 
