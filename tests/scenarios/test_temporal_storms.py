@@ -23,7 +23,6 @@ _FIRST, _, _LAST = os.environ.get("VOLARY_SEEDS", "1-2").partition("-")
 
 
 # The SDK drops the workflows of a process whose way to the service is cut.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("seed", range(int(_FIRST), int(_LAST or _FIRST) + 1))
 async def test_a_run_comes_to_its_end_in_any_weather(seed: int) -> None:
     if temporal_server.program() is None:

@@ -248,7 +248,6 @@ async def test_a_task_that_takes_longer_than_a_heartbeat_comes_to_its_end(
 
 
 # The SDK drops the workflow in the middle when its process ends.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_run_whose_workflow_is_terminated_goes_on_from_what_was_kept(
     temporal: Server, planned_run: Make
 ) -> None:

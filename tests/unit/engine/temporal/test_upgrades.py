@@ -46,7 +46,6 @@ async def test_a_version_that_replays_the_history_goes_on_with_it(
 
 
 # The SDK drops the workflow's coroutine in the middle.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_version_that_cannot_replay_the_history_goes_on_from_what_was_kept(
     temporal: temporal_server.Server, planned_run: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
