@@ -31,6 +31,8 @@ with workflow.unsafe.imports_passed_through():
 _Key = tuple[str, str, int]
 #: Reports that are taken in one step at most.
 _MOST_AT_ONCE = 200
+#: The same, times the tasks of the stage: where a stage ends early, each report has all looked at.
+_MOST_LOOKED_AT = 50_000
 #: A step is kept by whoever can: the store takes the very same one twice.
 _KEEP_SECONDS = 60.0
 #: Tasks end by the machine's own limits, far before this.
@@ -188,9 +190,11 @@ class RunWorkflow:
         """Return what is to be taken next: one event, or all reports that are waiting."""
         await workflow.wait_condition(lambda: bool(self._inbox))
         messages = [self._inbox.popleft()]
+        tasks = sum(len(group.tasks) for group in self._run.current.groups)
+        most = min(_MOST_AT_ONCE, _MOST_LOOKED_AT // max(tasks, 1))
         while (
             self._inbox
-            and len(messages) < _MOST_AT_ONCE
+            and len(messages) < most
             and _is_report(messages[0])
             and _is_report(self._inbox[0])
         ):
