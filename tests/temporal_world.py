@@ -115,6 +115,7 @@ async def opened(
     at: documents.Queues | None = None,
     heartbeat_seconds: float = 10.0,
     most_events: int = engine_hosts.MOST_EVENTS,
+    most_tasks: int = engine_hosts.MOST_UNDER_WAY,
     keeper: MemoryKeeper | None = None,
     steady: Callable[[], float] = elapsed,
     namespace: str = "default",
@@ -126,6 +127,7 @@ async def opened(
         at or queues(),
         heartbeat_seconds,
         most_events,
+        most_tasks=most_tasks,
         is_central=lambda _: serves,
     )
     async with host.working():

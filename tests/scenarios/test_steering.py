@@ -14,6 +14,7 @@ import sqlalchemy as sa
 import command_world
 import git_feed
 import process_time
+import waiting_world
 from controller_world import ANA, SPEED, Clock, Controlled, controlled, parts_of, settings_of
 from volary.cli.remote import queries
 from volary.controller import composition, refusals
@@ -334,41 +335,45 @@ async def test_sync_plan_and_rollback_of_an_application(tmp_path: Path) -> None:
 async def test_a_paused_application_begins_nothing_and_goes_on_with_what_it_is_pinned_to(
     tmp_path: Path,
 ) -> None:
-    async with (
-        command_world.world(tmp_path, "us", speed=SPEED) as world,
-        controlled(world) as given,
-    ):
-        await given.until_application(lambda each: each.status == "synced")
-        second = given.push(V1, V2)
-        running = await given.until_application(lambda each: each.status == "running")
-        await given.service.ask_application("pause", "simple", ANA, reason="on television")
-        with pytest.raises(refusals.Conflict, match="already paused by ana: on television"):
-            await given.service.ask_application("pause", "simple", BEN)
-        await given.until_run(running.run, lambda each: each.paused_by == "ana")
-        third = given.push(V2, V3)
-        await given.until_application(
-            lambda each: each.waiting is not None and each.waiting.commit == third
-        )
-        assert (await given.application()).paused == "paused by ana: on television"
-        assert world.images("us") == f"{V1} 2/2"
-
-        # Once its run is over, the newer commit waits for the application itself.
-        await given.ask_run("resume", running.run, BEN)
-        ended = await given.ended(running.run)
-        assert (ended.commit, ended.status) == (second, "succeeded")
-        waiting = await given.until_application(
-            lambda each: (
-                each.waiting is not None
-                and each.waiting.waiting_reason.startswith("the application")
+    """The run waits for an approval, so it is where it is however fast it goes."""
+    async with command_world.world(tmp_path, "us", speed=SPEED) as world:
+        first = waiting_world.describe(world)
+        async with controlled(world) as given:
+            await given.synced(first)
+            second = given.push(V1, V2)
+            run = await given.asks(second)
+            await given.service.ask_application("pause", "simple", ANA, reason="on television")
+            with pytest.raises(refusals.Conflict, match="already paused by ana: on television"):
+                await given.service.ask_application("pause", "simple", BEN)
+            await given.until_run(run, lambda each: each.paused_by == "ana")
+            await given.ask_run("approve", run, ANA)
+            third = given.push(V2, V3)
+            await given.until_application(
+                lambda each: each.waiting is not None and each.waiting.commit == third
             )
-        )
-        assert waiting.waiting is not None
-        assert waiting.waiting.waiting_reason == "the application is paused by ana: on television"
-        assert world.images("us") == f"{V2} 2/2"
-        await given.service.ask_application("resume", "simple", BEN)
-        await given.synced(third)
-        with pytest.raises(refusals.Conflict, match="the application is not paused"):
+            assert (await given.application()).paused == "paused by ana: on television"
+            assert world.images("us") == f"{V1} 2/2"
+
+            # Once its run is over, the newer commit waits for the application itself.
+            await given.ask_run("resume", run, BEN)
+            ended = await given.ended(run)
+            assert (ended.commit, ended.status) == (second, "succeeded")
+            waiting = await given.until_application(
+                lambda each: (
+                    each.waiting is not None
+                    and each.waiting.waiting_reason.startswith("the application")
+                )
+            )
+            assert waiting.waiting is not None
+            assert (
+                waiting.waiting.waiting_reason == "the application is paused by ana: on television"
+            )
+            assert world.images("us") == f"{V2} 2/2"
             await given.service.ask_application("resume", "simple", BEN)
+            await given.ask_run("approve", await given.asks(third), ANA)
+            await given.synced(third)
+            with pytest.raises(refusals.Conflict, match="the application is not paused"):
+                await given.service.ask_application("resume", "simple", BEN)
 
 
 async def test_changes_wake_those_who_look(tmp_path: Path) -> None:

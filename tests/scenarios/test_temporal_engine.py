@@ -1,6 +1,9 @@
 """Releases whose runs Temporal carries out, on sandbox clusters."""
 
 import asyncio
+import contextlib
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,13 +12,14 @@ import pytest
 pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
 
 import command_world
+import engine_fixtures
 import killed_world
-import temporal_process
+import process_time
 import temporal_server
 import waiting_world
-import warm_processes
 from controller_process import ControllerProcesses
 from controller_world import ANA, SPEED
+from kube_sandbox.apiserver.storage import storage
 from waiting_world import V1, V2
 
 
@@ -28,12 +32,12 @@ def temporal() -> Iterator[temporal_server.Server]:
 
 
 async def test_a_canary_waits_for_approval_while_temporal_is_killed_and_comes_back(
-    tmp_path: Path, temporal: temporal_server.Server
+    tmp_path: Path, temporal: temporal_server.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = temporal_process.engine(temporal.address)
+    monkeypatch.setenv(engine_fixtures.VARIABLE, f"{temporal.address}/default")
     async with command_world.world(tmp_path, "us", "eu", speed=SPEED) as world:
         first = waiting_world.describe(world)
-        async with waiting_world.life(world, engine=engine) as given:
+        async with waiting_world.life(world) as given:
             await given.synced(first)
             second = world.edit("deployment.yaml", V1, V2)
             run = await given.asks(second)
@@ -54,18 +58,27 @@ async def test_a_canary_waits_for_approval_while_temporal_is_killed_and_comes_ba
 
 
 async def test_killed_in_mid_stage_the_run_goes_on_in_another_process(
-    tmp_path: Path, temporal: temporal_server.Server
+    tmp_path: Path, temporal: temporal_server.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is killed by the cluster, which has just been given the canary."""
+    monkeypatch.setenv(engine_fixtures.VARIABLE, f"{temporal.address}/default")
+    to_kill: list[int] = []
+
+    def kill(change: storage.Change) -> None:
+        body = change.item.body
+        if to_kill and (body["kind"], body["metadata"]["name"]) == ("Deployment", "simple-canary"):
+            os.kill(to_kill.pop(), signal.SIGKILL)
+
     async with command_world.world(tmp_path, "us", speed=SPEED) as world:
         controllers = ControllerProcesses(tmp_path / "volary.db", world.directory, world.fleet)
-        words = controllers.address, str(world.directory), world.fleet, temporal.address
-        begun = "select count(*) from tasks where status = 'running' and stage like '%CANARY%'"
-        async with warm_processes.call("temporal_process:run", *words):
-            await killed_world.until(controllers, killed_world.SYNCED, bool)
-            second = world.edit("deployment.yaml", V1, V2)
-            await killed_world.until(controllers, begun, bool)
-        # It was killed with SIGKILL at the end of the block.
-        async with warm_processes.call("temporal_process:run", *words):
+        with contextlib.ExitStack() as stack:
+            stack.callback(world.running.clusters["us"].registry.subscribe(kill))
+            async with controllers.started() as process:
+                await killed_world.until(controllers, killed_world.SYNCED, bool)
+                to_kill.append(process)
+                second = world.edit("deployment.yaml", V1, V2)
+                await process_time.until(lambda: not to_kill)
+        async with controllers.started():
             await killed_world.until(
                 controllers, killed_world.SYNCED, lambda commit: commit == second
             )

@@ -4,7 +4,6 @@ More seeds: ``VOLARY_SEEDS=1-200 pytest tests/scenarios/test_temporal_storms.py`
 """
 
 import asyncio
-import gc
 import os
 import random
 
@@ -22,8 +21,6 @@ from volary.model.statuses import RunStatus
 _FIRST, _, _LAST = os.environ.get("VOLARY_SEEDS", "1-2").partition("-")
 
 
-# The SDK drops the workflows of a process whose way to the service is cut.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("seed", range(int(_FIRST), int(_LAST or _FIRST) + 1))
 async def test_a_run_comes_to_its_end_in_any_weather(seed: int) -> None:
     if temporal_server.program() is None:
@@ -37,7 +34,6 @@ async def test_a_run_comes_to_its_end_in_any_weather(seed: int) -> None:
                     ended = await storm.play(troubles=6)
             except TimeoutError:
                 raise AssertionError(f"it never ended, after {storm.log}") from None
-    gc.collect()
 
     assert ended.status is RunStatus.SUCCEEDED, storm.log
     assert not storm.witness.broken, storm.log

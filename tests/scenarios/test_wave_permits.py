@@ -3,6 +3,9 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
+import engine_fixtures
 import process_time
 from volary.engine.observers import feed
 from volary.engine.state_machine import events
@@ -38,6 +41,8 @@ class Shifted(Clock):
 
 async def test_a_window_that_closes_in_mid_wave_lets_finish_what_runs_and_begins_nothing() -> None:
     """A freeze begins while the first of three is under way: the others come after it."""
+    if engine_fixtures.settings().temporal is not None:
+        pytest.skip("the freeze comes by the test's clock; with Temporal its service's counts")
     noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
     lasting = timedelta(seconds=1)
     clock = Shifted(noon - timedelta(seconds=40))

@@ -73,6 +73,9 @@ class RunInput:
     orders: Orders = field(default_factory=dict)
     #: Seconds after which a task that nobody has taken says that its cluster is not reached.
     untaken_seconds: float = 60.0
+    #: How many tasks are begun and have not ended, at most: the others wait for their turn.
+    #: Temporal takes no more than 2,000 of one workflow.
+    most_tasks: int = 1_000
 
 
 @dataclass(frozen=True, slots=True)

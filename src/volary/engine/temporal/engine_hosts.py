@@ -29,6 +29,8 @@ HEARTBEAT_SECONDS = 30.0
 UNTAKEN_SECONDS = 60.0
 #: Temporal allows 51,200 events, and warns from 10,240 on.
 MOST_EVENTS = 4_000
+#: Tasks of one run that are begun at once: Temporal takes 2,000, and more were never tried.
+MOST_UNDER_WAY = 1_000
 #: Tasks that a worker carries out at once on one cluster.
 _MOST_TASKS = 100
 
@@ -44,6 +46,8 @@ class EngineHost:
     most_events: int = MOST_EVENTS
     #: Seconds after which a task that nobody has taken says that its cluster is not reached.
     untaken_seconds: float = UNTAKEN_SECONDS
+    #: Tasks of one run that are begun and have not ended; the others wait for their turn.
+    most_tasks: int = MOST_UNDER_WAY
     known: hosted_runs.HostedRuns = field(default_factory=hosted_runs.HostedRuns)
 
     #: Whether the tasks on a cluster are carried out here; else somebody beside it does.

@@ -184,6 +184,7 @@ class TemporalRunner:
                 self._host.most_events,
                 orders=orders,
                 untaken_seconds=self._host.untaken_seconds,
+                most_tasks=self._host.most_tasks,
             ),
             id=self._host.queues.workflow_id(self._id),
             task_queue=self._host.queues.runs,

@@ -8,7 +8,7 @@ here decides anything about the run, reads a clock or asks anybody: replayed, it
 import asyncio
 import contextlib
 import functools
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -31,6 +31,8 @@ with workflow.unsafe.imports_passed_through():
 _Key = tuple[str, str, int]
 #: Reports that are taken in one step at most.
 _MOST_AT_ONCE = 200
+#: The same, times the tasks of the stage: where a stage ends early, each report has all looked at.
+_MOST_LOOKED_AT = 50_000
 #: A step is kept by whoever can: the store takes the very same one twice.
 _KEEP_SECONDS = 60.0
 #: Tasks end by the machine's own limits, far before this.
@@ -40,11 +42,17 @@ _LONGEST_TASK = timedelta(days=3660)
 _TICK = 5.0
 #: How long it is waited before a task is begun again whose worker is gone.
 _AGAIN = backoffs.Backoff(timedelta(seconds=1), timedelta(minutes=1))
+#: Tasks that are begun in one workflow task: the SDK gives up one that takes two seconds, and a
+#: server takes no answer to one that is larger than some megabytes.
+_MOST_BEGUN = 200
+#: Until the next ones are begun: any time makes it another workflow task.
+_NEXT_TASKS = timedelta(milliseconds=10)
 #: A worker that is lost after so long is not lost for what the task does.
 _LONG = timedelta(minutes=10)
 
 
 _GOES_ON = documents.StopOrder()
+_NOT_BEGUN = statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ class _Message:
 
 @dataclass(slots=True)
 class _Task:
-    """A task under way."""
+    """A task that was ordered, and has not ended."""
 
     order: documents.StopOrder = _GOES_ON
     handle: "workflow.ActivityHandle[statuses.Outcome] | None" = None
@@ -80,6 +88,10 @@ class RunWorkflow:
         self._run = codec.read_run(given.stored)
         self._inbox: deque[_Message] = deque()
         self._tasks: dict[_Key, _Task] = {}
+        #: Those of them that are not begun yet, as enough are under way.
+        self._waiting: OrderedDict[_Key, commands.StartTask] = OrderedDict()
+        #: The tasks that somebody else may have begun.
+        self._inherited: frozenset[_Key] = frozenset()
         self._wake_at: datetime | None = None
         #: Before, no task is begun; None: there is nothing to wait for.
         self._free_at: datetime | None = None
@@ -104,14 +116,16 @@ class RunWorkflow:
     async def _carry_out(self) -> None:
         async with asyncio.TaskGroup() as group:
             alarm = group.create_task(self._keep_time())
+            beginning = group.create_task(self._keep_beginning(group))
             try:
-                await self._begin(group)
+                await self._begin()
                 while not (self._run.is_final or self._begins_anew):
-                    await self._take(group, await self._next())
+                    await self._take(await self._next())
             except Exception:
                 self._break_off("the run was interrupted")
                 raise
             alarm.cancel()
+            beginning.cancel()
             # Only tasks that were counted as lost can be left; they are broken off again.
             self._break_off("the run has ended")
             self._answer_the_rest()
@@ -156,32 +170,38 @@ class RunWorkflow:
         task = self._tasks.get((stage, target, attempt))
         return task.order if task else documents.StopOrder(state.Stopping.NOW, "not under way")
 
-    async def _begin(self, group: asyncio.TaskGroup) -> None:
+    async def _begin(self) -> None:
         if self._given.continues:
-            self._carry_out_commands(group, machine.outstanding(self._run))
+            self._carry_out_commands(machine.outstanding(self._run))
         elif self._run.status is statuses.RunStatus.PLANNED:
             self._inbox.append(_Message(events.Start(workflow.now())))
         else:
             # Activities of a workflow that was ended hear of that with their next heartbeat.
-            if any(task.is_running for task in self._run.current.tasks):
+            stage = self._run.current
+            self._inherited = frozenset(
+                (stage.id, task.target, task.attempt) for task in stage.running
+            )
+            if self._inherited:
                 self._hold_tasks()
             await self._record([events.TakenOver(workflow.now())])
-            self._carry_out_commands(group, machine.outstanding(self._run))
+            self._carry_out_commands(machine.outstanding(self._run))
 
     async def _next(self) -> list[_Message]:
         """Return what is to be taken next: one event, or all reports that are waiting."""
         await workflow.wait_condition(lambda: bool(self._inbox))
         messages = [self._inbox.popleft()]
+        tasks = sum(len(group.tasks) for group in self._run.current.groups)
+        most = min(_MOST_AT_ONCE, _MOST_LOOKED_AT // max(tasks, 1))
         while (
             self._inbox
-            and len(messages) < _MOST_AT_ONCE
+            and len(messages) < most
             and _is_report(messages[0])
             and _is_report(self._inbox[0])
         ):
             messages.append(self._inbox.popleft())
         return messages
 
-    async def _take(self, group: asyncio.TaskGroup, messages: Sequence[_Message]) -> None:
+    async def _take(self, messages: Sequence[_Message]) -> None:
         step, kept = await self._record([message.event for message in messages])
         if kept.clock_jumped:
             self._inbox.extendleft(reversed(messages))
@@ -195,7 +215,7 @@ class RunWorkflow:
         if await self._may_begin_anew():
             self._begins_anew = True
             return
-        self._carry_out_commands(group, step.commands)
+        self._carry_out_commands(step.commands)
 
     def _note_jump(self, by: timedelta) -> None:
         """Have limits moved before anything else, as nobody had that time, or has it once more."""
@@ -252,23 +272,47 @@ class RunWorkflow:
             why = f"internal error ({type(error).__name__}), see the log; nothing was changed"
             return (), machine.Step(self._run, refusal=why)
 
-    def _carry_out_commands(self, group: asyncio.TaskGroup, orders: machine.Commands) -> None:
+    def _carry_out_commands(self, orders: machine.Commands) -> None:
         for command in orders:
             match command:
                 case commands.StartTask():
                     key = (command.stage, command.target, command.attempt)
-                    self._tasks[key] = _Task()
-                    group.create_task(self._perform(key, self._input(command)))
+                    self._tasks[key], self._waiting[key] = _Task(), command
                 case commands.StopTask():
                     key = (command.stage, command.target, command.attempt)
-                    if key in self._tasks:
-                        self._tasks[key].stop(documents.StopOrder(command.how, command.reason))
+                    self._stop(key, documents.StopOrder(command.how, command.reason))
                 case commands.WakeAt():
                     self._wake_at = command.at
                 case commands.Release():
                     workflow.logger.debug("run %s ended: %s", self._run.id, command.status)
                 case _:
                     assert_never(command)
+
+    def _stop(self, key: _Key, order: documents.StopOrder) -> None:
+        """Have a task stop; one that waits for its turn has ended by that."""
+        is_now = order.how is state.Stopping.NOW
+        if key in self._waiting and (is_now or key not in self._inherited):
+            del self._waiting[key], self._tasks[key]
+            self._inbox.append(_Message(events.TaskFinished(workflow.now(), *key, _NOT_BEGUN)))
+        elif key in self._tasks:
+            self._tasks[key].stop(order)
+
+    async def _keep_beginning(self, group: asyncio.TaskGroup) -> None:
+        """Begin tasks in the order in which they were ordered, whenever there is room for some."""
+        while True:
+            await workflow.wait_condition(lambda: self._room > 0)
+            some = min(self._room, _MOST_BEGUN)
+            for _ in range(some):
+                key, command = self._waiting.popitem(last=False)
+                group.create_task(self._perform(key, self._input(command)))
+            if some == _MOST_BEGUN:
+                await workflow.sleep(_NEXT_TASKS)
+
+    @property
+    def _room(self) -> int:
+        """How many of the tasks that wait can be begun."""
+        under_way = len(self._tasks) - len(self._waiting)
+        return min(self._given.most_tasks - under_way, len(self._waiting))
 
     def _input(self, command: commands.StartTask) -> documents.TaskInput:
         return documents.TaskInput(
@@ -321,7 +365,7 @@ class RunWorkflow:
             await self._take_over(key[1])
             await self._wait_before_again(task, _AGAIN.after(losses))
             await self._until_free(task)
-        return statuses.Outcome(statuses.TaskStatus.CANCELLED, "broken off before it began")
+        return _NOT_BEGUN
 
     def _is_apart(self, target: str, given: documents.TaskInput) -> bool:
         """Say whether others than who opened the run carry a task out."""
@@ -361,13 +405,14 @@ class RunWorkflow:
         """
         if self._run.status not in statuses.GOOD_ENDS:
             return
-        await asyncio.gather(
-            *(
-                self._conclude_on(cluster.name, self._orders[cluster.name])
-                for cluster in self._run.clusters
-                if cluster.touched and not cluster.left_out and self._orders.get(cluster.name)
-            )
-        )
+        names = [
+            cluster.name
+            for cluster in self._run.clusters
+            if cluster.touched and not cluster.left_out and self._orders.get(cluster.name)
+        ]
+        for first in range(0, len(names), self._given.most_tasks):
+            some = names[first : first + self._given.most_tasks]
+            await asyncio.gather(*(self._conclude_on(name, self._orders[name]) for name in some))
 
     async def _conclude_on(self, target: str, order: json.JsonObject) -> None:
         seconds = self._given.untaken_seconds

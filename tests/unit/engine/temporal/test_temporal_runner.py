@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -247,8 +246,6 @@ async def test_a_task_that_takes_longer_than_a_heartbeat_comes_to_its_end(
     assert ended.status is RunStatus.SUCCEEDED
 
 
-# The SDK drops the workflow in the middle when its process ends.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_run_whose_workflow_is_terminated_goes_on_from_what_was_kept(
     temporal: Server, planned_run: Make
 ) -> None:
@@ -263,7 +260,6 @@ async def test_a_run_whose_workflow_is_terminated_goes_on_from_what_was_kept(
         clusters.behaviours.clear()
         ended = await world.runner(run, clusters).carry_out()
         history = await world.host.connection.get_workflow_handle(workflow_id).fetch_history()
-    gc.collect()
 
     # Whoever carried the task out has heard by then that it is over, or that it hears nothing.
     began = next(
