@@ -28,8 +28,6 @@ INTERVAL = 10
 _PAGE = Path(__file__).with_name("progression.md")
 _METRICS = 3
 _TOGETHER = 20
-#: Seconds until a controller that has deployed everything has come to rest.
-_CALM = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Window:
     different: int
     #: Requests to clusters, by verb and kind.
     requests: Mapping[str, int]
-    #: Looks of one application on one cluster; none while all applications are at rest.
+    #: Looks of one application on one cluster.
     checks: int
     #: CPU of a process that sends as many requests and does nothing else, in seconds.
     floor: float
@@ -68,16 +66,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One size: at rest, then in one or two windows with checks."""
+    """One size, in one or two windows."""
 
     size: Size
     windows: tuple[Window, ...]
-
-    @property
-    def at_rest(self) -> float:
-        """CPU seconds in a second in which nothing is released."""
-        used = self.windows[0].used
-        return used.cpu / used.wall
 
 
 def measure(size: Size) -> Measured:
@@ -92,8 +84,7 @@ def measure(size: Size) -> Measured:
         found = json.loads(usage.output([*argv, json.dumps(wish)]))
         windows = []
         for each in found:
-            wanted = each["requests"] if each["checks"] else {}
-            floor = bare.measure(sandbox.fleet_file, address, wanted, each["sent"])
+            floor = bare.measure(sandbox.fleet_file, address, each["requests"], each["sent"])
             used = usage.Usage(**each.pop("used"))
             windows.append(Window(used=used, floor=floor, **each))
     return Measured(size, tuple(windows))
@@ -101,7 +92,7 @@ def measure(size: Size) -> Measured:
 
 async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[object]:
     from volary.analysis.providers import provider_pool
-    from volary.cli import garbage_collector
+    from volary.cli import server_process
     from volary.clusters.transport import transports
     from volary.model import metric_providers
     from volary.stages.judgement import cluster_judges
@@ -123,13 +114,10 @@ async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[
         watching.counting(cluster_judges.Judge, "round") as looked,
     ):
         async with watching.controller(fleet_file, base, providers=(metrics,)) as given:
-            garbage_collector.leave_alone_what_is_there()  # as `volary server` does once it is up
+            server_process.tune_garbage_collector()  # as `volary server` does once it is up
             await given.until_applications(
                 size.applications, lambda each: each.running_commit == first
             )
-            counters = (asked, sent, looked)
-            await asyncio.sleep(_CALM)
-            windows.append(await _window(size, address, counters))
             # A few at a time: one sandbox process plays all clusters.
             for done in range(0, len(names), _TOGETHER):
                 begun, rest = names[: done + _TOGETHER], names[done + _TOGETHER :]
@@ -141,30 +129,24 @@ async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[
             await asyncio.sleep(2 * INTERVAL)  # all have looked
             for pause in (0.0, size.later)[: 2 if size.later else 1]:
                 await asyncio.sleep(pause)
-                windows.append(await _window(size, address, counters))
+                for each in (asked, sent, looked):
+                    each.clear()
+                before = metrics_server.count(address)
+                meter = usage.Meter()
+                await asyncio.sleep(size.seconds)
+                used, after = meter.read(), metrics_server.count(address)
+                windows.append(
+                    {
+                        "used": asdict(used),
+                        "memory": usage.memory_of(os.getpid()),
+                        "asked": asked.total(),
+                        "sent": after.queries - before.queries,
+                        "different": after.different - before.different,
+                        "requests": dict(sent),
+                        "checks": looked.total(),
+                    }
+                )
     return windows
-
-
-async def _window(
-    size: Size, address: str, counters: tuple[Counter[str], Counter[str], Counter[str]]
-) -> dict[str, object]:
-    """Return what the controller does for a while."""
-    asked, sent, looked = counters
-    for each in counters:
-        each.clear()
-    before = metrics_server.count(address)
-    meter = usage.Meter()
-    await asyncio.sleep(size.seconds)
-    used, after = meter.read(), metrics_server.count(address)
-    return {
-        "used": asdict(used),
-        "memory": usage.memory_of(os.getpid()),
-        "asked": asked.total(),
-        "sent": after.queries - before.queries,
-        "different": after.different - before.different,
-        "requests": dict(sent),
-        "checks": looked.total(),
-    }
 
 
 def _kind(request: "requests.Request", **_named: object) -> str:
@@ -179,7 +161,7 @@ def page(found: Sequence[Measured]) -> str:
     window = last.windows[-1]
     kinds = Counter(window.requests).most_common()
     told = "; ".join(f"{kind}: {number / window.checks:.2f}" for kind, number in kinds)
-    rows = "".join(_row(each, window) for each in found for window in each.windows[1:])
+    rows = "".join(_row(each, window) for each in found for window in each.windows)
     head = f"| {' | '.join(_HEAD)} |\n|{' --- |' * len(_HEAD)}\n"
     return _TEXT.format(
         head=head,
@@ -197,16 +179,13 @@ def _row(found: Measured, window: Window) -> str:
     busy = window.used.cpu / seconds
     per_minute = window.used.cpu / size.applications / seconds * 60
     per_check = window.used.cpu / max(1, window.checks) * 1000
-    alone = (window.used.cpu - found.at_rest * seconds) / max(1, window.checks) * 1000
-    when = "at first" if window is found.windows[1] else "later"
+    when = "later" if len(found.windows) > 1 and window is found.windows[-1] else "at first"
     cells = (
         f"{size.applications} × {size.clusters}, {when}",
         f"{window.checks / seconds:.0f}",
         f"{busy:.0%}",
-        f"{found.at_rest:.0%}",
         f"{per_minute:.2f} s",
         f"{per_check:.1f} ms",
-        f"{alone:.1f} ms",
         f"{window.used.cpu / window.floor:.1f}",
         f"{window.asked / seconds:.0f}",
         f"{window.sent / seconds:.0f}",
@@ -221,10 +200,8 @@ _HEAD = (
     "Applications × clusters",
     "Checks/s",
     "CPU, of one core",
-    "at rest",
     "per application and minute",
     "per check",
-    "what a check adds",
     "÷ bare requests",
     "Queries asked/s",
     "sent/s",
@@ -243,12 +220,11 @@ pods, EndpointSlices, Deployments and routes tells all stages of a cluster what 
 
 Sandbox, metrics system and controller are processes of their own that share two cores with
 whatever else the machine does (load over five minutes at the end: {load}); CPU is that of the
-controller alone, its database (SQLite) included; it runs on {loop}. *At rest* is the same
-controller before, with the same applications deployed and nothing to release; what a check adds is
-what is above that. Nobody sends requests to the pods. *Bare* is a process that sends as many
-requests of the same kinds and does nothing else. *Later* is after some minutes more, for what is
-kept of a release grows with each check. Where checks/s is less than applications × clusters ÷
-{interval}, the machine was too small, and checks came late.
+controller alone, its database (SQLite) included; it runs on {loop}. Nobody sends requests to the
+pods. *Bare* is a process that sends as many requests of the same kinds and does nothing else.
+*Later* is after some minutes more, for what is kept of a release grows with each check. Where
+checks/s is less than applications × clusters ÷ {interval}, the machine was too small, and checks
+came late.
 
 {head}{rows}
 Requests to clusters for each check, in the last row: {told}.

@@ -50,13 +50,6 @@ def value(body: object, *path: str) -> object:
     return content
 
 
-def with_value(body: json.JsonObject, content: object, *path: str) -> json.JsonObject:
-    """Return `body` with `content` at `path`; it shares all that is not on the way there."""
-    first, *rest = path
-    below = with_value(mapping(body, first), content, *rest) if rest else content
-    return {**body, first: below}
-
-
 def uid(body: object) -> str:
     """Return which object of its name it is."""
     return text(body, "metadata", "uid")

@@ -5,7 +5,6 @@ nobody knows, or one without a value, is an error and never an empty text, becau
 a hole in it would measure something else.
 """
 
-import functools
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -164,10 +163,8 @@ def _unknown(word: str) -> Finding:
     )
 
 
-@functools.lru_cache(maxsize=4096)
-def _words(text: str) -> tuple[str, ...]:
-    """Return the placeholders of a text; the same queries are filled in at every look."""
-    return tuple(placeholder.strip() for placeholder in _PLACEHOLDER.findall(text))
+def _words(text: str) -> list[str]:
+    return [placeholder.strip() for placeholder in _PLACEHOLDER.findall(text)]
 
 
 def _argument(word: str) -> tuple[str, str] | None:

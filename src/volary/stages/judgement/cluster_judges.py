@@ -138,8 +138,7 @@ class Judge:
     async def look(self, rule: analysis.Rule, at: datetime) -> analysis.Check:
         """Measure a rule once, all of its sides at the same time, and judge that look."""
         asked = [self._measure(rule, side, at) for side in self._sides(rule)]
-        # One side alone needs no task of its own.
-        measured = list(await asyncio.gather(*asked)) if asked[1:] else [await asked[0]]
+        measured = list(await asyncio.gather(*asked))
         check = checks.check(rule, _answered(measured), target=self.context.target)
         for measurement in measured:
             if not self._count(measurement):
@@ -196,11 +195,6 @@ class Judge:
         judged = fleet_verdicts.judge(rule, known, at)
         rendezvous.post(self.context.target, topic, (basis, judged))
         return judged
-
-    def told(self, rule: analysis.Rule) -> analysis.Result | None:
-        """Return the result of the verdict that was reported last; None: there was none."""
-        result, _ = self._told.get(rule.name, (None, False))
-        return result
 
     def publish(
         self,

@@ -124,20 +124,16 @@ class _MetricChecks:
 
         It is computed from all looks so far, so one at each of them would make a long stage
         dearer and dearer. After the first looks it is made when a look goes otherwise than the
-        one before it, and every few looks. A look that passes changes no verdict that does.
+        one before it, and every few looks.
         """
         before, self._last[rule.name] = self._last.get(rule.name), own.result
         return (
             rule.decider is analysis.Decider.PER_CLUSTER
             and rule.strategy is not analysis.Strategy.PREVIOUS
-            and (self.round > _EVERY_LOOK or self._passes_on(rule, own))
+            and self.round > _EVERY_LOOK
             and self.round % _NOW_AND_THEN > 0
             and before == own.result
         )
-
-    def _passes_on(self, rule: analysis.Rule, own: Finding) -> bool:
-        passes = own.result is Result.PASSED
-        return passes and self.judge.told(rule) is analysis.Result.PASS
 
 
 def start_time(remembered: object, clock: clocks.Clock) -> datetime:

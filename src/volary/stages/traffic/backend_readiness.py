@@ -1,6 +1,5 @@
 """Can a variant take traffic? Its pods are ready, and the Services of the route lead to them."""
 
-import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,6 +37,7 @@ class Backends:
         work = self.work
         for which in wanted:
             labels = await self._labels(which)
+            work.context.progress(f"waiting for a ready pod of {which.value}")
             ready = await endpoints.wait_ready_pods(
                 work.context.client,
                 self.route_object.item.namespace,
@@ -45,9 +45,6 @@ class Backends:
                 timeout=min(READY_TIMEOUT, work.remaining),
                 stop=work.context.task.stop.wait,
                 snapshot=self.snapshot,
-                waiting=functools.partial(
-                    work.context.progress, f"waiting for a ready pod of {which.value}"
-                ),
             )
             work.check_stop()
             if not ready:
@@ -74,6 +71,7 @@ class Backends:
         for which in wanted:
             if which not in names:
                 continue
+            work.context.progress(f"waiting for the endpoints of {names[which]}")
             missing = await endpoints.wait_serving(
                 work.context.client,
                 self.route_object.item.namespace,
@@ -82,9 +80,6 @@ class Backends:
                 timeout=min(READY_TIMEOUT, work.remaining),
                 stop=work.context.task.stop.wait,
                 snapshot=self.snapshot,
-                waiting=functools.partial(
-                    work.context.progress, f"waiting for the endpoints of {names[which]}"
-                ),
             )
             work.check_stop()
             if missing:

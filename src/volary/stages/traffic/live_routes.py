@@ -3,7 +3,6 @@
 Applying manifests moves no traffic: `keep_live` puts the live routes in place of Git's.
 """
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,7 +20,7 @@ from volary.stages.traffic import route_ports, weights
 from volary.stages.traffic.routers import registry, router
 
 
-@dataclass(frozen=True)  # without slots, for what is read of it once
+@dataclass(frozen=True, slots=True)
 class RouteObject:
     """An object that carries routes, as Git has it and as it is live."""
 
@@ -35,7 +34,7 @@ class RouteObject:
         """The object as Git has it."""
         return self.placed.item
 
-    @functools.cached_property
+    @property
     def weights(self) -> tuple[weights.RouteWeights, ...]:
         """What each of its live routes sends to the variants."""
         return () if self.live is None else self.router.read(self.live)
@@ -94,8 +93,6 @@ async def again(work: execution.Work, route_object: RouteObject) -> RouteObject:
     """
     client, placed = work.context.client, route_object.placed
     live = client.informers.get(placed.resource, placed.item.name, placed.item.namespace)
-    if live is not None and live is route_object.live:
-        return route_object
     return replace(route_object, live=live or await live_objects.get(client, placed))
 
 

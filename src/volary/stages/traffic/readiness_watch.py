@@ -7,7 +7,6 @@ as long as its deadline allows (Flagger waits in both cases).
 """
 
 import asyncio
-import operator
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -91,9 +90,6 @@ class ReadinessWatch:
     #: What is told of the namespace's pods; None: nobody looks now.
     _pods: informers.Informer | None = None
     _short_since: float | None = None
-    #: The workloads that were looked at last, and what they lacked.
-    _looked_at: tuple[list[json.JsonObject], str] | None = None
-    _known_labels: dict[str, str] | None = None
 
     @property
     def namespace(self) -> str:
@@ -138,18 +134,6 @@ class ReadinessWatch:
 
     async def _lack(self) -> str:
         live = await self._workloads()
-        if self._looked_at is not None and _are_same(live, self._looked_at[0]):
-            return self._looked_at[1]
-        lack = self._lack_of(live)
-        self._looked_at = live, lack
-        return lack
-
-    def _lack_of(self, live: Sequence[json.JsonObject]) -> str:
-        """Return why too few of the pods of workloads are ready; empty when enough are.
-
-        Raises:
-            StageFailedError: when they cannot become ready.
-        """
         rules = self.work.context.application.health
         judged = (assessment.assess(body, rules) for body in live)
         permanent_failure = next((health for health in judged if health.permanent), None)
@@ -217,11 +201,8 @@ class ReadinessWatch:
 
     @property
     def _labels(self) -> dict[str, str]:
-        if self._known_labels is None:
-            application = self.work.context.application
-            found = variant_pods.labels(self.source, application, variant.Variant.CANARY)
-            self._known_labels = dict(found)
-        return self._known_labels
+        application = self.work.context.application
+        return dict(variant_pods.labels(self.source, application, variant.Variant.CANARY))
 
     @property
     def _ready(self) -> int:
@@ -249,11 +230,6 @@ class ReadinessWatch:
             resource = await resource_mapping.require(client, group, kind)
             bodies += await snapshot.list(resource, self.namespace, wanted)
         return bodies
-
-
-def _are_same(some: Sequence[json.JsonObject], others: Sequence[json.JsonObject]) -> bool:
-    """Say whether these are the very objects: what a watch has not told anew stays the same one."""
-    return len(some) == len(others) and all(map(operator.is_, some, others))
 
 
 def _counts(pod: json.JsonObject) -> bool:

@@ -5,7 +5,7 @@ since it was read; then they are read back, and waited for until gateways and me
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
@@ -26,25 +26,14 @@ _ACCEPTANCE = timedelta(minutes=5)
 Plan = Callable[[live_routes.RouteObject], weights.Change]
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """Routes that were written and read back."""
-
-    change: weights.Change
-    #: What was read back.
-    observed: tuple[weights.RouteWeights, ...]
-    #: The variants that got more by it; their pods and Services have been looked at.
-    rising: tuple[variant.Variant, ...]
-
-
 async def move(
     work: execution.Work,
     route_object: live_routes.RouteObject,
     plan: Plan,
     source: Sequence[manifest.Manifest],
     snapshot: list_snapshot.ListSnapshot | None = None,
-) -> Moved:
-    """Write the routes of `plan`, and read them back.
+) -> tuple[weights.Change, tuple[weights.RouteWeights, ...]]:
+    """Write the routes of `plan`; return them, and the weights that were read back.
 
     Whoever edits the routes meanwhile is not overwritten: then `plan` is asked again.
 
@@ -60,7 +49,7 @@ async def move(
     async for _ in preconditions.attempts():
         change = plan(route_object)
         wanted = router.read(change.item.body)
-        more = weights.rising(route_object.weights, wanted)
+        more = rising(route_object, change)
         behind = backend_readiness.Backends(work, route_object, source, snapshot)
         await behind.require_pods(more)
         await behind.require_services(change.item.body, more)
@@ -68,13 +57,20 @@ async def move(
         # Written to at once: the cluster refuses when the object has changed since it was read.
         live = route_object.live
         if live and await _write(work, route_object, router.fields(change.item.body), live):
-            return Moved(change, await _observed(work, route_object, change, wanted), more)
+            return change, await _observed(work, route_object, change, wanted)
         live = await live_objects.get(work.context.client, route_object.placed)
         route_object = replace(route_object, live=live)
         snapshot.forget()
     raise execution.StageFailedError(
         f"{route_object.item.key.title} kept changing while it was read"
     )
+
+
+def rising(
+    route_object: live_routes.RouteObject, change: weights.Change
+) -> Sequence[variant.Variant]:
+    """Return the variants that a change gives more traffic than they have."""
+    return weights.rising(route_object.weights, route_object.router.read(change.item.body))
 
 
 async def _observed(

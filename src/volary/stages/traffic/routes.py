@@ -47,8 +47,8 @@ async def return_to_primary(
     What was read back is told, else canary would be shown with users that it has no more.
     """
     for route_object in live_routes.diverted(route_objects):
-        moved = await route_writes.move(work, route_object, _return, source)
-        shares = weights.observed(moved.observed).shares
+        _, after = await route_writes.move(work, route_object, _return, source)
+        shares = weights.observed(after).shares
         work.context.weights("traffic is back at primary", division.PRIMARY.shares, shares)
 
 
@@ -80,8 +80,7 @@ async def divide(
         work: The stage that is being carried out.
         source: The manifests of the new commit, as loaded.
         wanted: How the traffic should be divided.
-        known: What `read` returned a moment ago, of an object whose routes in Git can be divided
-            like this (the stage's check has seen to that). Whoever changed it since then is not
+        known: What `read` returned a moment ago. Whoever changed the object since then is not
             overwritten: the cluster refuses, and it is read again.
 
     Raises:
@@ -95,25 +94,25 @@ async def divide(
     if wanted.affinity is not None and not wanted.token:
         wanted = replace(wanted, token=division.token(application.name, work.context.task.commit))
     router.check(wanted)
-    route_object = known
-    if route_object is None:
-        (route_object,) = await live_routes.read(work, [registry.find(source, application)])
-        router.routed(route_object.item, wanted)
+    item = registry.find(source, application)
+    route_object = known or (await live_routes.read(work, [item]))[0]
+    router.routed(route_object.item, wanted)
     if route_object.live is None:
         created = await _create(work, route_object, source, wanted)
         if created is None:
             return division.Observed(primary=division.ALL)
         route_object = created
     snapshot = list_snapshot.ListSnapshot(work.context.client)
-    moved = await route_writes.move(
+    change, after = await route_writes.move(
         work, route_object, lambda now: _change(now, wanted), source, snapshot
     )
     # Also of variants that had their share before: it may lead to nobody by now. Those that got
     # more have just been looked at.
-    left = [variant_role for variant_role in wanted.needed if variant_role not in moved.rising]
+    rising = route_writes.rising(route_object, change)
+    left = [variant_role for variant_role in wanted.needed if variant_role not in rising]
     behind = backend_readiness.Backends(work, route_object, source, snapshot)
-    await behind.require_services(moved.change.item.body, left)
-    return weights.observed(moved.observed)
+    await behind.require_services(change.item.body, left)
+    return weights.observed(after)
 
 
 async def give_back(work: execution.Work, source: Sequence[manifest.Manifest]) -> bool:
@@ -170,12 +169,14 @@ def _change(route_object: live_routes.RouteObject, wanted: division.Division) ->
     """
     base, router = route_object.as_live(), route_object.router
     try:
-        change = router.routed(_selecting(base, route_object.item, wanted), wanted)
+        router.routed(base, division.PRIMARY)
     except errors.UserError:
-        if _has_routes(route_object):
-            raise
         base = route_object.item
-        change = router.routed(_selecting(base, route_object.item, wanted), wanted)
+    if route_object.item.kind == "Service" and wanted.canary:
+        # Canary's pods are of the new commit, whose selector may be another one.
+        selector = objects.mapping(route_object.item.body, "spec", "selector")
+        base = base.with_spec({"selector": selector})
+    change = router.routed(base, wanted)
     if wanted == division.PRIMARY and not weights.is_diverted(router.read(base.body)):
         # It does that already, and is left without a weight where it has none.
         change = replace(change, item=base)
@@ -184,27 +185,6 @@ def _change(route_object: live_routes.RouteObject, wanted: division.Division) ->
         change.item, route_object.item, variant.Variant.CANARY, router.application
     )
     return replace(change, item=item)
-
-
-def _selecting(
-    base: manifest.Manifest, item: manifest.Manifest, wanted: division.Division
-) -> manifest.Manifest:
-    """Return a Service that canary gets with Git's selector; anything else as it is.
-
-    Canary's pods are of the new commit, whose selector may be another one.
-    """
-    if item.kind != "Service" or not wanted.canary:
-        return base
-    return base.with_spec({"selector": objects.mapping(item.body, "spec", "selector")})
-
-
-def _has_routes(route_object: live_routes.RouteObject) -> bool:
-    """Whether the live object has routes that may be changed, whatever is asked of them."""
-    try:
-        route_object.router.routed(route_object.as_live(), division.PRIMARY)
-    except errors.UserError:
-        return False
-    return True
 
 
 async def _create(

@@ -232,21 +232,3 @@ async def test_a_cluster_without_pods_is_an_error(cluster: MemoryCluster) -> Non
 
     with pytest.raises(errors.PermanentError, match="cluster us does not serve Pods"):
         await ready(cluster)
-
-
-async def test_a_wait_is_told_only_where_there_is_one(cluster: MemoryCluster) -> None:
-    told: list[str] = []
-    cluster.put(SLICES, piece("canary-a"))
-
-    assert await ready(cluster, waiting=lambda: told.append("pods"))
-    assert await serving(cluster, waiting=lambda: told.append("endpoints")) == ""
-    assert told == []
-
-    cluster.put(PODS, pod("canary-a", CANARY, ready=False))
-    cluster.put(SLICES, piece("canary-a", ready=False))
-    later(4, lambda: cluster.put(PODS, pod("canary-a", CANARY)))
-    later(8, lambda: cluster.put(SLICES, piece("canary-a")))
-
-    assert await ready(cluster, waiting=lambda: told.append("pods"))
-    assert await serving(cluster, waiting=lambda: told.append("endpoints")) == ""
-    assert told == ["pods", "endpoints"]

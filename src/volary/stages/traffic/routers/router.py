@@ -86,11 +86,16 @@ class Router(ABC):
 
     def with_routes(self, item: manifest.Manifest, routes: Sequence[object]) -> manifest.Manifest:
         """Return the object with other routes."""
-        return item.with_body(objects.with_value(item.body, list(routes), *self.path))
+        body = objects.duplicate(item.body)
+        objects.branch(body, *self.path[:-1])[self.path[-1]] = list(routes)
+        return item.with_body(body)
 
     def fields(self, body: json.JsonObject) -> json.JsonObject:
         """Return the part of the object that the routing's field manager owns."""
-        return objects.with_value({}, objects.sequence(body, *self.path), *self.path)
+        owned: json.JsonObject = {}
+        branch = objects.branch(owned, *self.path[:-1])
+        branch[self.path[-1]] = objects.sequence(body, *self.path)
+        return owned
 
     @abstractmethod
     def read(self, body: json.JsonObject) -> tuple[weights.RouteWeights, ...]:
