@@ -92,7 +92,7 @@ def measure(size: Size) -> Measured:
 
 async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[object]:
     from volary.analysis.providers import provider_pool
-    from volary.cli import server_process
+    from volary.cli import garbage_collector
     from volary.clusters.transport import transports
     from volary.model import metric_providers
     from volary.stages.judgement import cluster_judges
@@ -114,7 +114,7 @@ async def _work(size: Size, fleet_file: Path, address: str, base: Path) -> list[
         watching.counting(cluster_judges.Judge, "round") as looked,
     ):
         async with watching.controller(fleet_file, base, providers=(metrics,)) as given:
-            server_process.tune_garbage_collector()  # as `volary server` does once it is up
+            garbage_collector.leave_alone_what_is_there()  # as `volary server` does once it is up
             await given.until_applications(
                 size.applications, lambda each: each.running_commit == first
             )
