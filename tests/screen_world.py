@@ -175,20 +175,31 @@ def button(tab: browser_world.Tab, verb: str) -> Any:
 
 
 async def confirm(tab: browser_world.Tab, *, reason: str = "", keys: bool = False) -> str:
-    """Answer the question that is open with yes; returns the consequence that it showed."""
+    """Answer the question that is open with yes; returns the consequence that it showed.
+
+    Where things move on while it is answered, the question says so, and has to be read again.
+    """
     dialog = tab.page.get_by_role("dialog")
     await dialog.wait_for()
-    said = await dialog.locator("p").first.inner_text()
     if reason:
         await dialog.get_by_role("textbox").fill(reason)
     submit = dialog.locator("button[type=submit]")
-    if keys:
-        await submit.focus()
-        await tab.page.keyboard.press("Enter")
-    else:
-        await submit.click()
-    await dialog.wait_for(state="detached")
-    return str(said)
+    changed, refused = dialog.locator(".action-changed"), dialog.locator(".action-error")
+    async with asyncio.timeout(process_time.HANG):
+        while True:
+            said = await dialog.locator("p").first.inner_text()
+            if keys:
+                await submit.focus()
+                await tab.page.keyboard.press("Enter")
+            else:
+                await submit.click()
+            while await dialog.count() and not await changed.count():
+                assert not await refused.count(), await dialog.inner_text()
+                await asyncio.sleep(0.05)
+            if not await dialog.count():
+                return str(said)
+            await submit.click()  # it was read again
+            await changed.wait_for(state="detached")
 
 
 async def violations(tab: browser_world.Tab) -> list[str]:
