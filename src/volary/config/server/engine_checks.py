@@ -1,11 +1,13 @@
 """What is wrong with who is to carry runs out."""
 
 import ipaddress
+from collections.abc import Iterator
 from datetime import timedelta
 
 from volary.config.decoding import readings
 from volary.config.text import yaml
-from volary.model import server_settings
+from volary.model import errors, phrases, server_settings
+from volary.model.fleet import fleets
 
 _TEMPORAL: yaml.Path = ("engine", "temporal")
 #: A heartbeat takes a moment, also to a service far away that is busy.
@@ -35,6 +37,22 @@ def check(reading: readings.Reading, engine: server_settings.Engine) -> None:
     if not _SHORTEST <= given.heartbeat <= _LONGEST:
         message = "must be between 5 seconds and 10 minutes"
         reading.error((*_TEMPORAL, "heartbeat"), message, "write 30s")
+
+
+def against_fleet(
+    settings: server_settings.Settings, members: fleets.Fleet
+) -> Iterator[errors.Problem]:
+    """Yield a warning where a server could only read some clusters: their agents get no tasks."""
+    through_agents = [member.name for member in members.clusters if member.agent]
+    if settings.engine.temporal is None and through_agents:
+        yield errors.Problem(
+            f"nothing can be written to {phrases.first_of(through_agents)}: agents take tasks from"
+            " Temporal, and the settings have no engine.temporal",
+            errors.Location(settings.fleet),
+            "name a Temporal service there, or give these clusters a kubeconfig in place of"
+            " agent: true",
+            severity=errors.Severity.WARNING,
+        )
 
 
 def _is_loopback(host: str) -> bool:
