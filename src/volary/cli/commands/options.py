@@ -101,6 +101,13 @@ def ask(
     finish(asked())
 
 
+TemporalAddress = Annotated[
+    str,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Where Temporal is reached from here. Default: where the servers say.",
+    ),
+]
 TemporalTls = Annotated[
     bool, typer.Option("--temporal-tls", help="Secure the connection to Temporal.")
 ]

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from volary.config.decoding import readings
 from volary.config.text import yaml
-from volary.model import errors, phrases, server_settings
+from volary.model import addresses, errors, phrases, server_settings
 from volary.model.fleet import fleets
 
 _TEMPORAL: yaml.Path = ("engine", "temporal")
@@ -20,12 +20,10 @@ def check(reading: readings.Reading, engine: server_settings.Engine) -> None:
     given = engine.temporal
     if given is None:
         return
-    host, colon, port = given.address.rpartition(":")
-    is_port = port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536
-    if not (host and colon and is_port):
+    if not addresses.is_host_and_port(given.address):
         hint = "write temporal.example.org:7233"
         reading.error((*_TEMPORAL, "address"), "must be a host and a port", hint)
-    elif given.tls is None and not _is_loopback(host):
+    elif given.tls is None and not _is_loopback(given.address.rpartition(":")[0]):
         hint = "add tls: {}, with the files it needs"
         reading.error((*_TEMPORAL, "tls"), "is missing, and the service is not of here", hint)
     if given.api_key_file and given.tls is None:
