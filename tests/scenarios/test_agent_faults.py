@@ -94,21 +94,25 @@ async def test_an_agent_that_was_cut_off_writes_nothing_that_was_overtaken(
             with watched(given, 1):
                 async with given.far_agent(files, way):
                     await server.synced(first)
-                    with once(given, BESIDE, "PATCH", "canary") as came:
-                        second = given.world.edit("deployment.yaml", V1, V2)
-                        async with asyncio.timeout(process_time.HANG):
-                            await came.wait()
-                        way.fall_silent()
+                    given.writes.held = BESIDE
+                    second = given.world.edit("deployment.yaml", V1, V2)
+                    await process_time.until(lambda: bool(given.writes.waiting))
+                    way.fall_silent()
                     ended = await server.ended(await run_of(server, second))
                     third = given.world.edit("deployment.yaml", V2, V3)
                     newer = await server.ended(await run_of(server, third))
+                    image = given.world.images("eu")
                     # Nothing is begun for us, so that whatever comes is what was overtaken.
                     await ask(given, server, "pause", "--application", "simple")
-                    written, image = given.writes.by(BESIDE), given.world.images("eu")
+                    written = len(given.writes.by(BESIDE))
+                    # In the middle of a stage, with its cluster before it and nobody to ask.
+                    given.writes.held = ""
+                    given.writes.answered.set()
+                    await given.writes.still()
                     way.go_on()
                     await agent_world.cluster_is(server, "us", "ready")
                     await given.writes.still()
-                    late = given.writes.by(BESIDE)[len(written) :]
+                    late = given.writes.by(BESIDE)[written:]
                     await ask(given, server, "resume", "--application", "simple")
                     await server.synced(third)
 
