@@ -29,6 +29,8 @@ from volary.demo import snapshots
 from waiting_world import V1, V2, V3
 
 HEALTH = {"interval": "1s", "timeout": "2s", "failureThreshold": "1s", "successThreshold": "1s"}
+#: Seconds.
+HEARTBEAT = 5
 #: All clusters at once, of which so many may not be reached.
 APPLICATION = """\
 apiVersion: volary.dev/v1
@@ -88,6 +90,7 @@ async def test_an_agent_that_was_cut_off_writes_nothing_that_was_overtaken(
     async with apart_world.opened(tmp_path, temporal, "us", "eu") as given:
         given.through_agents("us")
         given.workers, given.settings = "central", {"clusterHealth": HEALTH}
+        given.heartbeat = f"{HEARTBEAT}s"
         first = waiting_world.describe(given.world, APPLICATION % {"most": 1, "rule": "skip"})
         async with given.server() as server, apart_world.ways(given, 1) as [way]:
             files = await given.join_agent(server, "us")
@@ -98,17 +101,18 @@ async def test_an_agent_that_was_cut_off_writes_nothing_that_was_overtaken(
                     second = given.world.edit("deployment.yaml", V1, V2)
                     await process_time.until(lambda: bool(given.writes.waiting))
                     way.fall_silent()
+                    written = len(given.writes.by(BESIDE))
+                    # It may write for four fifths of a heartbeat. Then it stands in the middle of
+                    # a stage, with its cluster before it and nobody to ask.
+                    await asyncio.sleep(0.9 * HEARTBEAT)
+                    given.writes.held = ""
+                    given.writes.answered.set()
                     ended = await server.ended(await run_of(server, second))
                     third = given.world.edit("deployment.yaml", V2, V3)
                     newer = await server.ended(await run_of(server, third))
                     image = given.world.images("eu")
                     # Nothing is begun for us, so that whatever comes is what was overtaken.
                     await ask(given, server, "pause", "--application", "simple")
-                    written = len(given.writes.by(BESIDE))
-                    # In the middle of a stage, with its cluster before it and nobody to ask.
-                    given.writes.held = ""
-                    given.writes.answered.set()
-                    await given.writes.still()
                     way.go_on()
                     await agent_world.cluster_is(server, "us", "ready")
                     await given.writes.still()
