@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import json
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -190,10 +191,23 @@ async def test_two_processes_of_one_agent_share_its_tasks(
         assert {each.sender for each in given.writes.sent[before:]} == {left}
 
 
+async def part(
+    given: apart_world.Apart, ways: Sequence[apart_world.Way], old: str, new: str
+) -> str:
+    """Release something, and part agents from the centre when the first of them begins."""
+    with once(given, BESIDE, "PATCH", "canary") as came:
+        commit = given.world.edit("deployment.yaml", old, new)
+        async with asyncio.timeout(process_time.HANG):
+            await came.wait()
+        for way in ways:
+            way.fall_silent()
+    return commit
+
+
 async def test_half_of_the_agents_are_parted_from_the_centre(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
-    """The other half gets the release; who was away gets it when there is a way again."""
+    """The other half gets the release; the run goes on without the parted, or waits for them."""
     names, half = ("us", "eu", "asia", "africa"), 2
     async with (
         apart_world.opened(tmp_path, temporal, *names) as given,
@@ -209,23 +223,35 @@ async def test_half_of_the_agents_are_parted_from_the_centre(
             await stack.enter_async_context(given.far_agent(files, way))
         await server.synced(first)
         with watched(given, half):
-            with once(given, BESIDE, "PATCH", "canary") as came:
-                second = given.world.edit("deployment.yaml", V1, V2)
-                async with asyncio.timeout(process_time.HANG):
-                    await came.wait()
-                for way in ways[half:]:
-                    way.fall_silent()
+            second = await part(given, ways[half:], V1, V2)
             ended = await server.ended(await run_of(server, second))
-            parted = [given.world.images(name) for name in names]
+            without = [given.world.images(name) for name in names]
             for way in ways[half:]:
                 way.go_on()
             await server.synced(second)
+            caught_up = [given.world.images(name) for name in names]
+
+            given.world.write({"volary.yaml": APPLICATION % {"most": half, "rule": "wait"}})
+            third = await part(given, ways[half:], V2, V3)
+            run = await run_of(server, third)
+            waiting = await server.until(
+                f"/api/v1/runs/{run}",
+                lambda body: all(
+                    f"no agent or worker of {name} takes tasks" in json.dumps(body)
+                    for name in names[half:]
+                ),
+            )
+            for way in ways[half:]:
+                way.go_on()
+            waited = await server.ended(run)
 
     assert ended["status"] == "succeeded_with_exceptions", ended
     assert all(name in ended["reason"] for name in names[half:])
-    assert parted[:half] == [f"{V2} 2/2"] * half
-    assert parted[half:] == [f"{V1} 2/2"] * half
-    assert [given.world.images(name) for name in names] == [f"{V2} 2/2"] * len(names)
+    assert without == [*[f"{V2} 2/2"] * half, *[f"{V1} 2/2"] * half]
+    assert caught_up == [f"{V2} 2/2"] * len(names)
+    assert waiting["summary"]["finished"] is None, waiting
+    assert waited["status"] == "succeeded", waited
+    assert [given.world.images(name) for name in names] == [f"{V3} 2/2"] * len(names)
 
 
 @pytest.fixture
