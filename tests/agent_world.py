@@ -53,10 +53,26 @@ class AgentFiles:
     def policy(self) -> Path:
         return self.directory / "policy.yaml"
 
+    @property
+    def private_key(self) -> Path:
+        return self.directory / "private-key.pem"
+
+    @property
+    def signing_key(self) -> Path:
+        return self.directory / "signing-key"
+
     def write(self, token: str, policy: str = POLICY) -> None:
         self.directory.mkdir(exist_ok=True)
         self.token.write_text(token)
         self.policy.write_text(policy)
+
+    def write_keys(self, joined: Joined) -> None:
+        """Write what it takes tasks with."""
+        config = next(each for each in joined.objects if each["kind"] == "ConfigMap")
+        secret = next(each for each in joined.objects if each["kind"] == "Secret")
+        self.private_key.write_text(secret["stringData"]["private-key.pem"])
+        self.private_key.chmod(0o600)
+        self.signing_key.write_text(config["data"]["signing-key"])
 
 
 def write_fleet(world: command_world.World, base: Path, *through_agents: str) -> Path:

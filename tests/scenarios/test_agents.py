@@ -38,6 +38,7 @@ async def test_a_cluster_is_read_through_its_agent_and_written_by_nobody(tmp_pat
         async with server_processes.started(
             world, tmp_path, store, fleet=str(fleet), clusterHealth=HEALTH
         ) as server:
+            assert "nothing can be written to us: agents take tasks from" in server.process.said
             await agent_world.cluster_is(server, "us", "unreachable", NOT_CONNECTED)
             joined = await agent_world.join(world, server, "us")
             files = agent_world.AgentFiles(tmp_path / "agent", "us")

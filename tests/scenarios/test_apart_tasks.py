@@ -5,19 +5,16 @@ import base64
 import contextlib
 import json
 import signal
-import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aiohttp import web
 
 pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
 
 import agent_world
-import command_world
+import apart_world
 import forged_tasks
 import metrics_server
 import process_time
@@ -25,8 +22,6 @@ import server_processes
 import span_collector
 import temporal_server
 import waiting_world
-from controller_world import SPEED
-from kube_sandbox.apiserver import server
 from volary.agents.orders import keys, orders
 from volary.model import statuses
 from waiting_world import V1, V2
@@ -51,8 +46,6 @@ spec:
     - {name: K8S_PRIMARY_ROLLOUT}
     - {name: K8S_CANARY_CLEAN}
 """
-#: Under which names the server and the workers know the clusters.
-CENTRE, BESIDE = server_processes.ADDRESSES
 
 
 @pytest.fixture
@@ -63,97 +56,19 @@ def temporal() -> Iterator[temporal_server.Server]:
         yield server
 
 
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
-@dataclass
-class Apart:
-    """A server that leaves tasks to others, and what is written to its clusters."""
-
-    world: command_world.World
-    writes: server_processes.Writes
-    base: Path
-    temporal: str
-    port: int
-    heartbeat: str = "5s"
-    #: Of the server, in place of its usual one.
-    fleet: str = ""
-    #: Where all processes send their traces; empty: nowhere.
-    collector: str = ""
-    #: Told of each request to a cluster before it is carried out.
-    before: Callable[[str], None] = lambda _: None
-
-    @contextlib.asynccontextmanager
-    async def server(self) -> AsyncIterator[server_processes.ServerProcess]:
-        engine = {"address": self.temporal, "heartbeat": self.heartbeat, "workers": "apart"}
-        async with server_processes.started(
-            self.world,
-            self.base,
-            f"sqlite:{self.base / 'volary.db'}",
-            address=CENTRE,
-            engine={"temporal": engine},
-            **({"fleet": self.fleet} if self.fleet else {}),
-            **({"tracing": {"endpoint": self.collector}} if self.collector else {}),
-            listen=f"127.0.0.1:{self.port}",
-        ) as server:
-            yield server
-
-    async def join(self, name: str = "hands") -> Path:
-        """Register a worker for all clusters; return the file of its identity."""
-        clusters = [word for each in self.world.running.clusters for word in ("--cluster", each)]
-        url = f"http://127.0.0.1:{self.port}"
-        ended = await self.world.volary("worker", "join", name, *clusters, "--server", url)
-        assert ended.code == 0, ended
-        file = self.base / f"{name}.json"
-        file.write_text(ended.out)
-        file.chmod(0o600)
-        return file
-
-    @contextlib.asynccontextmanager
-    async def worker(
-        self, identity: Path, address: str = BESIDE
-    ) -> AsyncIterator[command_world.Started]:
-        """Run ``volary worker``; it is killed at the end of the block."""
-        fleet = server_processes.fleet_of(self.world, self.base, address) / "fleet.yaml"
-        async with self.world.start(
-            *("worker", "--identity", str(identity), "--fleet", str(fleet)),
-            *(("--tracing-endpoint", self.collector) if self.collector else ()),
-        ) as started:
-            await started.until("takes tasks from")
-            yield started
-
-
-@contextlib.asynccontextmanager
-async def opened(
-    base: Path, temporal: temporal_server.Server, *names: str, **settings: Any
-) -> AsyncIterator[Apart]:
-    writes = server_processes.Writes()
-    given = Apart(None, writes, base, temporal.address, free_port())  # type: ignore[arg-type]
-
-    @web.middleware
-    async def tell(request: web.Request, handler: server.Handler) -> web.StreamResponse:
-        given.before(f"{request.host.partition(':')[0]} {request.method} {request.path}")
-        return await handler(request)
-
-    async with command_world.world(
-        base, *names, middlewares=(tell, writes.middleware), **{"speed": SPEED, **settings}
-    ) as given.world:
-        yield given
-
-
 async def test_a_release_on_workers_is_one_trace(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
     async with (
         span_collector.collecting() as collector,
-        opened(tmp_path, temporal, "us", "eu") as given,
+        apart_world.opened(tmp_path, temporal, "us", "eu") as given,
     ):
-        given.collector = collector.url
+        given.settings["tracing"] = {"endpoint": collector.url}
         first = waiting_world.describe(given.world)
-        async with given.server() as server, given.worker(await given.join()):
+        async with (
+            given.server() as server,
+            given.worker(await given.join(), "--tracing-endpoint", collector.url),
+        ):
             await server.synced(first)
             run = await collector.until("run release")
             await collector.until("volary.keep_step")
@@ -171,7 +86,7 @@ async def test_a_release_on_workers_is_one_trace(
 async def test_a_release_runs_through_on_workers_alone(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
-    async with opened(tmp_path, temporal, "us", "eu") as given:
+    async with apart_world.opened(tmp_path, temporal, "us", "eu") as given:
         first = waiting_world.describe(given.world)
         async with given.server() as server, given.worker(await given.join()):
             await server.synced(first)
@@ -186,8 +101,8 @@ async def test_a_release_runs_through_on_workers_alone(
         assert ended["status"] == "succeeded", ended["reason"]
         assert canary == f"{V2} 1/1"
         assert [given.world.images(each) for each in ("us", "eu")] == [f"{V2} 2/2"] * 2
-        assert given.writes.by(BESIDE)
-        assert given.writes.by(CENTRE) == []
+        assert given.writes.by(apart_world.BESIDE)
+        assert given.writes.by(apart_world.CENTRE) == []
         assert [line for line in log["items"] if "configured" in line["text"]]
         assert shown.out.count("worker hands") == 2
 
@@ -196,7 +111,7 @@ async def test_a_release_runs_through_on_workers_alone(
 async def test_a_worker_is_lost_in_mid_stage_and_another_one_goes_on(
     tmp_path: Path, temporal: temporal_server.Server, sent: signal.Signals
 ) -> None:
-    async with opened(tmp_path, temporal, "us") as given:
+    async with apart_world.opened(tmp_path, temporal, "us") as given:
         first = waiting_world.describe(given.world)
         async with given.server() as server:
             identity = await given.join()
@@ -205,7 +120,11 @@ async def test_a_worker_is_lost_in_mid_stage_and_another_one_goes_on(
                 stopped = asyncio.Event()
 
                 def stop(request: str) -> None:
-                    if request.startswith(BESIDE) and "PATCH" in request and "canary" in request:
+                    if (
+                        request.startswith(apart_world.BESIDE)
+                        and "PATCH" in request
+                        and "canary" in request
+                    ):
                         lost.interrupt(sent)
                         stopped.set()
 
@@ -215,9 +134,9 @@ async def test_a_worker_is_lost_in_mid_stage_and_another_one_goes_on(
                     await stopped.wait()
                 given.before = lambda _: None
                 await given.writes.still()
-                written = len(given.writes.by(BESIDE))
+                written = len(given.writes.by(apart_world.BESIDE))
                 # Whoever goes on knows the clusters by the other name.
-                async with given.worker(identity, CENTRE):
+                async with given.worker(identity, apart_world.CENTRE):
                     run = await server.asks(second)
                     touched = (await server.run(run))["targets"]
                     if sent is signal.SIGSTOP:
@@ -225,7 +144,7 @@ async def test_a_worker_is_lost_in_mid_stage_and_another_one_goes_on(
                         lost.interrupt(signal.SIGCONT)
                         await given.writes.still()
                         lost.interrupt(signal.SIGKILL)
-                    by_lost = len(given.writes.by(BESIDE))
+                    by_lost = len(given.writes.by(apart_world.BESIDE))
                     await server.approve(run)
                     ended = await server.ended(run)
 
@@ -233,19 +152,22 @@ async def test_a_worker_is_lost_in_mid_stage_and_another_one_goes_on(
         assert given.world.images("us") == f"{V2} 2/2"
         assert [each["name"] for each in touched if each["touched"]] == ["us"]
         assert by_lost == written
-        assert given.writes.by(CENTRE)
+        assert given.writes.by(apart_world.CENTRE)
 
 
 async def test_the_server_is_killed_and_comes_back_while_a_worker_works(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
-    async with opened(tmp_path, temporal, "us") as given, contextlib.AsyncExitStack() as stack:
+    async with (
+        apart_world.opened(tmp_path, temporal, "us") as given,
+        contextlib.AsyncExitStack() as stack,
+    ):
         first = waiting_world.describe(given.world)
         async with given.server() as server:
             identity = await given.join()
             await stack.enter_async_context(given.worker(identity))
             await server.synced(first)
-            given.writes.held = BESIDE
+            given.writes.held = apart_world.BESIDE
             second = given.world.edit("deployment.yaml", V1, V2)
             async with asyncio.timeout(process_time.HANG):
                 await process_time.until(lambda: bool(given.writes.waiting))
@@ -260,7 +182,7 @@ async def test_the_server_is_killed_and_comes_back_while_a_worker_works(
 
         assert ended["status"] == "succeeded", ended["reason"]
         assert given.world.images("us") == f"{V2} 2/2"
-        assert given.writes.by(CENTRE) == []
+        assert given.writes.by(apart_world.CENTRE) == []
         lines = [(line["stage"], line["at"], line["text"]) for line in log["items"]]
         assert [text for stage, _, text in lines if "CANARY_ROLLOUT" in stage and "simple" in text]
         assert len(set(lines)) == len(lines)
@@ -269,7 +191,7 @@ async def test_the_server_is_killed_and_comes_back_while_a_worker_works(
 async def test_where_nobody_takes_tasks_the_cluster_is_unreachable(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
-    async with opened(tmp_path, temporal, "us") as given:
+    async with apart_world.opened(tmp_path, temporal, "us") as given:
         waiting_world.describe(given.world)
         async with given.server() as server:
             identity = await given.join()
@@ -293,7 +215,7 @@ async def test_what_no_controller_signed_is_refused_and_writes_nothing(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
     async with (
-        opened(tmp_path, temporal, "us", "eu") as given,
+        apart_world.opened(tmp_path, temporal, "us", "eu") as given,
         forged_tasks.thief(temporal.address) as thief,
     ):
         first = waiting_world.describe(given.world)
@@ -346,43 +268,12 @@ async def test_what_no_controller_signed_is_refused_and_writes_nothing(
 
 @contextlib.asynccontextmanager
 async def beside(
-    given: Apart, server: server_processes.ServerProcess, policy: str
-) -> AsyncIterator[command_world.Started]:
-    """Run the agent of us, which is reached through it alone."""
-    joined = await agent_world.join(given.world, server, "us")
-    files = agent_world.AgentFiles(given.base / "agent", "us")
-    files.write(joined.token, policy)
-    config = next(each for each in joined.objects if each["kind"] == "ConfigMap")
-    secret = next(each for each in joined.objects if each["kind"] == "Secret")
-    for name, text in (
-        ("private-key.pem", secret["stringData"]["private-key.pem"]),
-        ("signing-key", config["data"]["signing-key"]),
-    ):
-        (files.directory / name).write_text(text)
-        (files.directory / name).chmod(0o600)
-    kubeconfig = server_processes.fleet_of(given.world, given.base, BESIDE) / "us.kubeconfig"
-    async with given.world.start(
-        *("agent", "--cluster", "us", "--server", server.url),
-        *("--token-file", str(files.token), "--policy", str(files.policy)),
-        *("--kubeconfig", str(kubeconfig)),
-        *("--private-key", str(files.directory / "private-key.pem")),
-        *("--signing-key", str(files.directory / "signing-key")),
-    ) as started:
-        await started.until("takes tasks from")
-        yield started
-
-
-OWNERS = """\
-apiVersion: volary.dev/v1
-kind: AgentPolicy
-spec:
-  read: true
-  rules:
-  - applications: [simple]
-    namespaces: [default]
-    kinds: %s
-    stages: %s
-"""
+    given: apart_world.Apart, server: server_processes.ServerProcess, policy: str
+) -> AsyncIterator[None]:
+    """Run the agent of us."""
+    files = await given.join_agent(server, "us", policy)
+    async with given.agent(files, server.url):
+        yield
 
 
 async def test_an_agent_carries_a_release_out_with_its_analysis(
@@ -390,7 +281,7 @@ async def test_an_agent_carries_a_release_out_with_its_analysis(
 ) -> None:
     # Pods take seconds, so that something is measured meanwhile.
     async with (
-        opened(tmp_path, temporal, "us", speed=1.0) as given,
+        apart_world.opened(tmp_path, temporal, "us", speed=1.0) as given,
         metrics_server.serve() as metrics,
     ):
         first = waiting_world.describe(given.world, MEASURED)
@@ -399,7 +290,10 @@ async def test_an_agent_carries_a_release_out_with_its_analysis(
         described = json.loads(fleet.read_text())
         fleet.write_text(json.dumps({**described, "analysisProviders": [provider]}))
         given.fleet = str(fleet)
-        async with given.server() as server, beside(given, server, OWNERS % ("[]", "[]")):
+        async with (
+            given.server() as server,
+            beside(given, server, apart_world.OWNERS % ("[]", "[]")),
+        ):
             await server.synced(first)
             second = given.world.edit("deployment.yaml", V1, V2)
             run = await server.asks(second)
@@ -409,8 +303,8 @@ async def test_an_agent_carries_a_release_out_with_its_analysis(
 
         assert ended["status"] == "succeeded", ended["reason"]
         assert given.world.images("us") == f"{V2} 2/2"
-        assert given.writes.by(BESIDE)
-        assert given.writes.by(CENTRE) == []
+        assert given.writes.by(apart_world.BESIDE)
+        assert given.writes.by(apart_world.CENTRE) == []
         kinds = {(each["stage"], each["kind"]) for each in found["items"]}
         assert ("1-K8S_CANARY_ROLLOUT", "measurement") in kinds
         assert metrics.queries
@@ -419,20 +313,23 @@ async def test_an_agent_carries_a_release_out_with_its_analysis(
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
-        (OWNERS % ("[ConfigMap]", "[]"), "it is not for"),
-        (OWNERS % ("[]", "[K8S_SYNC]"), "it is not for stage K8S_CANARY_ROLLOUT"),
+        (apart_world.OWNERS % ("[ConfigMap]", "[]"), "it is not for"),
+        (apart_world.OWNERS % ("[]", "[K8S_SYNC]"), "it is not for stage K8S_CANARY_ROLLOUT"),
         (
-            (OWNERS % ("[]", "[]")).replace("[simple]", '["shop*"]'),
+            (apart_world.OWNERS % ("[]", "[]")).replace("[simple]", '["shop*"]'),
             "it is not for application simple",
         ),
-        ((OWNERS % ("[]", "[]")).replace("[default]", "[team-a]"), "in namespace default"),
+        (
+            (apart_world.OWNERS % ("[]", "[]")).replace("[default]", "[team-a]"),
+            "in namespace default",
+        ),
     ],
     ids=["kinds", "stages", "applications", "namespaces"],
 )
 async def test_what_the_owner_of_a_cluster_forbids_is_not_written(
     tmp_path: Path, temporal: temporal_server.Server, policy: str, why: str
 ) -> None:
-    async with opened(tmp_path, temporal, "us") as given:
+    async with apart_world.opened(tmp_path, temporal, "us") as given:
         await given.world.deployed()
         waiting_world.describe(given.world)
         given.fleet = str(agent_world.write_fleet(given.world, given.base, "us"))

@@ -21,6 +21,13 @@ def is_loopback(host: str) -> bool:
     return read is not None and read.is_loopback
 
 
+def is_host_and_port(address: str) -> bool:
+    """Say whether a text is ``HOST:PORT``."""
+    host, colon, port = address.rpartition(":")
+    is_number = port.isascii() and port.isdigit() and len(port) < 6
+    return bool(host and colon) and is_number and 0 < int(port) < 65536
+
+
 @functools.lru_cache(maxsize=4096)
 def holder_of(address: str) -> str:
     """Return who a connection from an address belongs to.

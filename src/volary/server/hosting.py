@@ -16,7 +16,7 @@ from volary import secret_files
 from volary.concurrency import background_tasks
 from volary.config.decoding import readings
 from volary.config.projects import definitions, project_files
-from volary.config.server import settings_files
+from volary.config.server import engine_checks, settings_files
 from volary.controller import composition, inputs
 from volary.controller.persistence import redaction
 from volary.controller.planning import opened_applications
@@ -55,7 +55,7 @@ def read_fleet(settings: server_settings.Settings) -> fleets.Fleet:
         errors.UserError: It cannot be read, or has errors.
     """
     fleet = opened_applications.load_fleet(settings.fleet)
-    for warning in fleet.warnings:
+    for warning in (*fleet.warnings, *engine_checks.against_fleet(settings, fleet)):
         _LOG.warning("%s", warning)
     return replace(fleet, providers=metric_providers.merged(settings.providers, fleet.providers))
 

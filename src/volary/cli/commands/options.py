@@ -109,6 +109,13 @@ TracingEndpoint = Annotated[
         help="A collector that takes traces, OTLP over HTTP. Needs volary[otel].",
     ),
 ]
+TemporalAddress = Annotated[
+    str,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Where Temporal is reached from here. Default: where the servers say.",
+    ),
+]
 TemporalTls = Annotated[
     bool, typer.Option("--temporal-tls", help="Secure the connection to Temporal.")
 ]

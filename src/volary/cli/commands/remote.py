@@ -139,6 +139,7 @@ def run_agent(
         str,
         typer.Option(metavar="FILE", help="The controller's public key, which signs its orders."),
     ] = "",
+    temporal_address: options.TemporalAddress = "",
     temporal_tls: options.TemporalTls = False,
     temporal_ca: options.TemporalCa = "",
     temporal_certificate: options.TemporalCertificate = "",
@@ -168,6 +169,7 @@ def run_agent(
         private_key,
         signing_key,
         {
+            "address": temporal_address,
             "tls": temporal_tls,
             "ca": temporal_ca,
             "certificate": temporal_certificate,

@@ -20,6 +20,7 @@ def work(
         str, typer.Option(metavar="FILE", help="What `volary worker join` printed.")
     ] = "worker.json",
     fleet: options.FleetFile = "",
+    temporal_address: options.TemporalAddress = "",
     temporal_tls: options.TemporalTls = False,
     temporal_ca: options.TemporalCa = "",
     temporal_certificate: options.TemporalCertificate = "",
@@ -43,6 +44,7 @@ def work(
         temporal_server_name,
         temporal_api_key,
         temporal_tls,
+        temporal_address,
     )
     options.finish(worker_process.work(identity, fleet, files, tracing_endpoint))
 

@@ -19,6 +19,7 @@ from volary.config.application import application_files
 from volary.config.crosscheck import lint
 from volary.config.dialects.karmada import recognition as karmada
 from volary.config.fleet import fleet_files
+from volary.config.server import engine_checks
 from volary.config.stages import analysis_templates
 from volary.controller.planning import opened_applications
 from volary.model import errors, metric_providers, phrases, server_settings
@@ -58,6 +59,7 @@ def run(
         problems += placement_findings(loaded, members)
     if settings is not None:
         problems += _findings_of_server(loaded, settings)
+        problems += engine_checks.against_fleet(settings, members) if members is not None else ()
     problems += shared_routes.check(root, loaded, members)
     problems += manifest_checks.check_manifests(root, loaded)
     secrets = manifest_checks.check_secrets(root, loaded)

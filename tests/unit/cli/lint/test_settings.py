@@ -34,11 +34,18 @@ analysisProviders: [{name: own, type: http, config: {address: "https://own"%s}}]
 FLEET = "apiVersion: volary.dev/v1\nkind: Fleet\nclusters: [{name: us}]\n"
 
 
-def lint(base: Path, *, provider: str = "", cluster: str = "us", projects: str = "") -> int:
+def lint(
+    base: Path,
+    *,
+    provider: str = "",
+    cluster: str = "us",
+    projects: str = "",
+    fleet: str = FLEET,
+) -> int:
     (base / "shop").mkdir()
     (base / "shop/volary.yaml").write_text(APPLICATION % cluster)
     (base / "settings.yaml").write_text(SETTINGS % provider + projects)
-    (base / "members.yaml").write_text(FLEET)
+    (base / "members.yaml").write_text(fleet)
     return linting.run(
         str(base / "shop"),
         fleet="",
@@ -67,6 +74,19 @@ def test_the_fleet_is_that_of_the_settings(
 ) -> None:
     assert lint(tmp_path, provider=", allowPost: true", cluster="mars") == exit_codes.Exit.USAGE
     assert "unknown target mars" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("engine", ["", "engine: {temporal: {address: 'localhost:7233'}}\n"])
+def test_clusters_with_agents_that_get_no_tasks_are_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: str
+) -> None:
+    fleet = FLEET.replace("{name: us}", "{name: us, agent: true}, {name: eu}")
+
+    code = lint(tmp_path, provider=", allowPost: true", projects=engine, fleet=fleet)
+
+    told = capsys.readouterr().out
+    assert code == exit_codes.Exit.DONE
+    assert ("nothing can be written to us: agents take tasks from Temporal" in told) == (not engine)
 
 
 APPROVED = """\
