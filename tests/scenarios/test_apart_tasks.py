@@ -136,7 +136,7 @@ async def test_a_worker_is_lost_in_mid_stage_and_another_one_goes_on(
                 await given.writes.still()
                 written = len(given.writes.by(apart_world.BESIDE))
                 # Whoever goes on knows the clusters by the other name.
-                async with given.worker(identity, apart_world.CENTRE):
+                async with given.worker(identity, address=apart_world.CENTRE):
                     run = await server.asks(second)
                     touched = (await server.run(run))["targets"]
                     if sent is signal.SIGSTOP:
