@@ -123,6 +123,7 @@ async def test_half_sent_headers_stop_nobody(tmp_path: Path) -> None:
         assert "connections at once are taken, not 2000" in server.process.said
         port = tmp_path / "port"
         before, said = _sockets(server), len(server.process.said)
+        (alone,) = await _samples((server.url,), 20)
         async with (
             warm_processes.call("connection_flood:serve", str(port)),
             warm_processes.call("connection_flood:flood", server.url.rpartition(":")[2]),
@@ -140,8 +141,9 @@ async def test_half_sent_headers_stop_nobody(tmp_path: Path) -> None:
         log = len(server.process.said) - said
 
         # Everybody was heard within a second, or as soon as this machine has anybody heard now.
+        slowest = max(1.0, 10 * _quantile(others), 10 * _quantile(alone))
         assert [status for status, _ in flooded] == [200] * len(flooded)
-        assert _quantile(flooded) < max(1.0, 10 * _quantile(others)), (others, flooded)
+        assert _quantile(flooded) < slowest, (alone, others, flooded)
         assert most <= _DESCRIPTORS // 2
         assert log < _LOG, server.process.said[-_LOG:]
 
