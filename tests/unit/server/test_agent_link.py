@@ -186,3 +186,22 @@ async def test_a_server_that_stops_ends_its_tunnels(tmp_path: Path) -> None:
         aiohttp.WSMsgType.CLOSING,
         aiohttp.WSMsgType.ERROR,
     )
+
+
+async def test_a_worker_is_for_clusters_without_an_agent(tmp_path: Path) -> None:
+    key = keys.public(keys.read_opening(keys.generate_opening()))
+
+    async with server_world.served(tmp_path, members=FLEET) as world:
+        agents = world.service.agents
+        agents.temporal = hellos.Temporal("127.0.0.1:7233", "volary", "volary", 30)
+        agents.apart.everywhere = True
+        refused, made = [
+            await world.ask(
+                "POST", "/api/v1/workers/hands", json={"clusters": clusters, "sealingKey": key}
+            )
+            for clusters in (["us", "eu"], ["eu"])
+        ]
+
+    assert refused[0] == 400
+    assert "the agent of cluster us carries out its tasks" in refused[1]["detail"]
+    assert (made[0], made[1]["clusters"]) == (200, ["eu"])

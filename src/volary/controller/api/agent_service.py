@@ -171,7 +171,8 @@ class AgentService:
         Raises:
             refusals.NotFound: One of them is not there.
             refusals.Conflict: There is an agent or a worker of this name.
-            errors.UserError: Tasks are carried out by servers, or the key is none.
+            errors.UserError: Tasks are carried out by servers, one of the clusters has an agent,
+                or the key is none.
         """
         if self.temporal is None or not self.apart.everywhere:
             raise errors.user_error(
@@ -180,7 +181,11 @@ class AgentService:
             )
         members = {member.name: member for member in self.clusters.members.clusters}
         for cluster in clusters:
-            refusals.required(members.get(cluster), "cluster", cluster)
+            if refusals.required(members.get(cluster), "cluster", cluster).agent:
+                raise errors.user_error(
+                    f"the agent of cluster {cluster} carries out its tasks",
+                    hint=f"leave {cluster} out, or write its kubeconfig into the fleet file",
+                )
         public = await asyncio.to_thread(self.key.public)
         about = {"worker": name, "clusters": list(clusters)}
         async with self.audit_trail.noting(asker, "worker.join", document=about):
