@@ -92,7 +92,7 @@ async def start(name: str, words: Sequence[str], *, log: Path, directory: Path) 
                 stdout=output,
                 stderr=output,
                 cwd=directory,
-                process_group=0,
+                start_new_session=True,
                 env={"PATH": os.defpath, "HOME": str(directory), "TMPDIR": str(directory)},
             )
     except OSError as problem:

@@ -77,7 +77,15 @@ def group(words: str, **settings: Any) -> typer.Typer:
 
 def finish(work: Coroutine[object, object, int]) -> NoReturn:
     """Carry out a command's work and exit with its code."""
-    from volary.concurrency import event_loops  # half of the start-up time of ``volary --help``
+    import asyncio  # half of the start-up time of ``volary --help``
+
+    garbage_collector.leave_alone_what_is_there()
+    raise typer.Exit(asyncio.run(work))
+
+
+def serve(work: Coroutine[object, object, int]) -> NoReturn:
+    """Carry out what goes on until it is stopped, on the fastest event loop, and exit."""
+    from volary.concurrency import event_loops
 
     garbage_collector.leave_alone_what_is_there()
     raise typer.Exit(event_loops.run(work))

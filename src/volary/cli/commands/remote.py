@@ -101,7 +101,7 @@ def serve(
     """
     from volary.cli import server_process
 
-    options.finish(
+    options.serve(
         server_process.serve(config, no_ui=no_ui, log_format=log_format, advertise=advertise)
     )
 
@@ -179,7 +179,7 @@ def run_agent(
         },
         tracing_endpoint,
     )
-    options.finish(agent_process.run(given, log_format=log_format))
+    options.serve(agent_process.run(given, log_format=log_format))
 
 
 _TokenServer = Annotated[
@@ -331,7 +331,7 @@ def get(
 
     `-o wide` also shows each cluster, `-o json` everything.
     """
-    from volary.cli.remote import agents, application_tree, queries
+    from volary.cli.remote import application_tree, queries
 
     _check_tree(noun, tree=tree, narrowed=bool(cluster or watch), direct=bool(fleet or contexts))
 
@@ -352,6 +352,8 @@ def get(
     if noun == "app":
         options.ask(server, queries.get_app, name or app_name, output)
     if noun == "agents":
+        from volary.cli.remote import agents
+
         options.ask(server, agents.show_list, output)
     if name or fleet or contexts:
         raise typer.BadParameter("a name, --fleet and --contexts belong to `get app`")

@@ -46,7 +46,7 @@ def work(
         temporal_tls,
         temporal_address,
     )
-    options.finish(worker_process.work(identity, fleet, files, tracing_endpoint))
+    options.serve(worker_process.work(identity, fleet, files, tracing_endpoint))
 
 
 @app.command()

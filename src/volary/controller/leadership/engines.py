@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from volary.clusters.transport import write_permits
 from volary.controller import system_clock
-from volary.controller.agents import run_orders
 from volary.controller.persistence import journal
 from volary.controller.runs import ready_runs
 from volary.engine.execution import runners
@@ -21,6 +20,7 @@ from volary.stages import executor as stage_executor
 from volary.store import fencing
 
 if TYPE_CHECKING:
+    from volary.controller.agents import run_orders
     from volary.engine.temporal import engine_hosts
 
 
@@ -74,7 +74,7 @@ def check(engine: server_settings.Engine) -> None:
 
 @contextlib.asynccontextmanager
 async def opened(
-    engine: server_settings.Engine, apart: run_orders.ApartTasks
+    engine: server_settings.Engine, apart: "run_orders.ApartTasks"
 ) -> AsyncIterator[Engine]:
     """Open the engine that the settings ask for, for as long as the block lasts.
 
@@ -112,7 +112,7 @@ async def _opened_temporal(
 class TemporalEngine:
     """Runs are carried out by Temporal, with workers in this process."""
 
-    def __init__(self, host: "engine_hosts.EngineHost", apart: run_orders.ApartTasks) -> None:
+    def __init__(self, host: "engine_hosts.EngineHost", apart: "run_orders.ApartTasks") -> None:
         self._host = host
         self._apart = apart
 
@@ -124,6 +124,8 @@ class TemporalEngine:
         observers: Sequence[feed.Observer],
     ) -> runners.AnyRunner:
         """Return what has a release carried out; no secret of it goes into histories."""
+        # Orders are signed and sealed, which takes `cryptography`.
+        from volary.controller.agents import run_orders
         from volary.engine.temporal import hosted_runs, temporal_runner
 
         masker, performer = release.masker, release.performer

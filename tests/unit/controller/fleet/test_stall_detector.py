@@ -6,7 +6,7 @@ import pytest
 
 from fixed_clock import FixedClock
 from volary.controller.fleet import health_probe
-from volary.controller.inputs import SystemClock
+from volary.controller.system_clock import SystemClock
 
 
 @pytest.mark.looptime
