@@ -82,11 +82,14 @@ def test_a_postgresql_is_measured_with_all_its_processes() -> None:
 def test_a_restart_asks_clusters_and_not_for_each_application() -> None:
     restarting = module("restarting")
 
-    few, more = (restarting.measure(number, 2, idle=0.1) for number in (1, 4))
+    few, more = (restarting.measure(number, 2, idle=0.1) for number in (1, 8))
 
     assert more.release_requests["patch"] > few.release_requests["patch"]
-    assert more.requests["list"] == few.requests["list"]
-    assert more.requests["watch"] == few.requests["watch"]
+    # On a slow machine a watch may have to begin again, with a list. One for each application
+    # would be at least so many more.
+    each = more.placements - few.placements
+    for verb in ("list", "watch"):
+        assert more.requests[verb] < few.requests[verb] + each
     assert "patch" not in more.requests
 
 

@@ -154,7 +154,6 @@ async def test_an_identity_that_was_copied_to_another_cluster_takes_no_task(
         assert given.world.find("eu", "Deployment", "simple") is None
 
 
-@pytest.mark.skip("passes by itself, and did not end beside other scenarios: not understood yet")
 async def test_two_processes_of_one_agent_share_its_tasks(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:

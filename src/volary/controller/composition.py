@@ -194,6 +194,7 @@ class Controller:
             watched=self.live,
             workspaces=self._workspaces,
             engine=settings.engine,
+            silence=settings.cluster_health.failure_threshold,
             apart=apart,
         )
         asker = command_client.CommandClient(

@@ -10,6 +10,7 @@ import functools
 import uuid
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from volary.controller import inputs, notifications
 from volary.controller.agents import run_orders
@@ -58,6 +59,8 @@ class ControlLoops:
     watched: live_objects.LiveObjects
     #: Which tasks others than this process carry out.
     apart: run_orders.ApartTasks
+    #: After how long without a word a cluster is unreachable.
+    silence: timedelta
     #: As they are written.
     workspaces: workspace_keeper.WrittenWorkspaces = field(
         default_factory=workspace_keeper.WrittenWorkspaces
@@ -76,7 +79,10 @@ class ControlLoops:
         Raises:
             ExceptionGroup: Of `fencing.LeaseLost` when another process is the leader now.
         """
-        async with engines.opened(self.engine, self.apart) as engine, asyncio.TaskGroup() as group:
+        async with (
+            engines.opened(self.engine, self.apart, self.silence) as engine,
+            asyncio.TaskGroup() as group,
+        ):
             leader = context.LeaderContext(
                 store=self.store,
                 fence=fence,

@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from volary.clusters.transport import write_permits
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 #: Heartbeats in which somebody who works beside a cluster takes a task, where somebody is there.
-_UNTAKEN = 2.0
+_UNTAKEN = 2
 
 
 class Engine(Protocol):
@@ -74,11 +75,12 @@ def check(engine: server_settings.Engine) -> None:
 
 @contextlib.asynccontextmanager
 async def opened(
-    engine: server_settings.Engine, apart: "run_orders.ApartTasks"
+    engine: server_settings.Engine, apart: "run_orders.ApartTasks", silence: timedelta
 ) -> AsyncIterator[Engine]:
     """Open the engine that the settings ask for, for as long as the block lasts.
 
-    `apart` knows which tasks are carried out by others than this process.
+    `apart` knows which tasks are carried out by others than this process. Their clusters are
+    unreachable when nobody takes tasks for `silence`, at least.
 
     Raises:
         errors.UserError: A file that they name cannot be read.
@@ -87,13 +89,13 @@ async def opened(
     if engine.temporal is None:
         yield LocalEngine()
         return
-    async with _opened_temporal(engine.temporal) as host:
+    async with _opened_temporal(engine.temporal, silence) as host:
         yield TemporalEngine(host, apart)
 
 
 @contextlib.asynccontextmanager
 async def _opened_temporal(
-    given: server_settings.Temporal,
+    given: server_settings.Temporal, silence: timedelta
 ) -> AsyncIterator["engine_hosts.EngineHost"]:
     # Here alone: most installations do without it.
     from volary.engine.temporal import connections, engine_hosts
@@ -103,7 +105,7 @@ async def _opened_temporal(
         await connections.connect(connection),
         system_clock.elapsed,
         heartbeat_seconds=given.heartbeat.total_seconds(),
-        untaken_seconds=_UNTAKEN * given.heartbeat.total_seconds(),
+        untaken_seconds=max(_UNTAKEN * given.heartbeat, silence).total_seconds(),
     )
     async with host.working():
         yield host
