@@ -290,6 +290,7 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
             f'cluster "{name}" cannot listen on {settings.host}:{port}: {problem.strerror}',
             hint="choose other ports, or none for free ones",
         ) from problem
+    traffic: cluster_traffic.ClusterTraffic | None = None
     controllers = loop.Loop(
         held,
         clock,
@@ -299,14 +300,21 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
             cluster_number=number,
             certificate=served.certificate_authority,
             pod_address=block.take if block is not None else None,
+            is_busy=lambda uid: traffic is not None and traffic.pods.is_busy(uid),
         ),
     )
-    traffic = None
     if block is not None:
         seen = controllers.seen
         try:
             traffic = await cluster_traffic.start(
-                name, held, seen, switchboard.images, block, seed=seed, lag=settings.lag
+                name,
+                held,
+                seen,
+                switchboard.images,
+                block,
+                seed=seed,
+                lag=settings.lag,
+                speed=settings.speed,
             )
         except errors.UserError:
             await served.stop()

@@ -73,15 +73,16 @@ async def start(
     *,
     seed: int | None,
     lag: float = 0.0,
+    speed: float = 1.0,
 ) -> ClusterTraffic:
     """Let the pods of a cluster be real from now on; `block` is where they get addresses.
 
-    The proxy follows the cluster `lag` seconds late.
+    The proxy follows the cluster `lag` seconds late. Hooks of pods sleep `speed` times as fast.
 
     Raises:
         UserError: The proxy cannot listen.
     """
-    servers = pods.Pods(name, seen, rules, block, seed=seed)
+    servers = pods.Pods(name, seen, rules, block, seed=seed, speed=speed)
     front = builtin.Proxy(seen, seed=seed, lag=lag)
     made = ClusterTraffic(cluster, servers, front, block)
     try:

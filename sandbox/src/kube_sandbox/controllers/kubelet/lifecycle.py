@@ -1,11 +1,15 @@
 """The life of a pod on its node: init containers one by one, then all others together; pure."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kube_sandbox import json
 from kube_sandbox.apimachinery.meta import objects, times
 from kube_sandbox.controllers.kubelet import behaviours, containers
+
+#: ``sleep 5``, ``/bin/sh -c "sleep 5"``.
+_SLEEP = re.compile(r"(?:\S*sh -c )?(?:\S*/)?sleep (\d+(?:\.\d+)?)s?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +127,40 @@ def probe_delay(container: json.JsonObject, timing: containers.Timing) -> float:
     return float(probe.get("initialDelaySeconds") or 0) + timing.probe
 
 
-def stop_after(pod: json.JsonObject, setting: Setting) -> float:
-    """Seconds a deleted pod takes to be gone: its own delay, at most its grace period."""
-    grace = objects.metadata(pod).get("deletionGracePeriodSeconds")
+def stop_window(pod: json.JsonObject, setting: Setting) -> tuple[float, float]:
+    """Seconds after which a deleted pod is gone: with nothing left to do, and at the latest.
+
+    First its containers' ``preStop`` hooks, then the delay of each; all of it at most its grace
+    period.
+    """
     own = [
         behaviours.of(
             str(each.get("image") or ""), objects.annotations(pod), setting.rules
         ).stop_delay
         for each in main_containers(pod)
     ]
-    wanted = max((each for each in own if each is not None), default=setting.timing.stop)
-    return min(wanted, float(grace)) if grace is not None else wanted
+    delay = max((each for each in own if each is not None), default=setting.timing.stop)
+    soonest = before_stop(pod) + delay
+    grace = objects.metadata(pod).get("deletionGracePeriodSeconds")
+    latest = soonest if grace is None else float(grace)
+    return min(soonest, latest), latest
+
+
+def before_stop(pod: json.JsonObject) -> float:
+    """Seconds that the ``preStop`` hooks of a pod sleep, before its processes are told to stop.
+
+    Of commands, ``sleep`` is understood, also behind a shell; others take no time.
+    """
+    return max((_slept(each) for each in main_containers(pod)), default=0.0)
+
+
+def _slept(container: json.JsonObject) -> float:
+    hook = (container.get("lifecycle") or {}).get("preStop") or {}
+    if "sleep" in hook:
+        return float(hook["sleep"].get("seconds") or 0)
+    words = " ".join(str(each) for each in (hook.get("exec") or {}).get("command") or ())
+    found = _SLEEP.fullmatch(words)
+    return float(found[1]) if found else 0.0
 
 
 def main_containers(pod: json.JsonObject) -> Sequence[json.JsonObject]:

@@ -12,6 +12,8 @@ from kube_sandbox.controllers.kubelet import containers, events, lifecycle, refe
 #: Pods get addresses from here, one range per cluster in step with its number.
 _POD_RANGE = ipaddress.ip_network("10.0.0.0/8")
 _PODS_PER_CLUSTER = 65_536
+#: Sandbox seconds between two looks at a pod that has still to answer somebody.
+_BUSY = 0.1
 
 
 class Nodes:
@@ -27,10 +29,13 @@ class Nodes:
         *,
         cluster_number: int,
         address: Callable[[], str] | None = None,
+        is_busy: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.setting = setting
         #: Gives a new pod its address; None for made-up ones.
         self._address = address or self._invent
+        #: Whether requests to the pod of a uid are under way.
+        self._is_busy = is_busy
         self._lives: dict[str, lifecycle.Life] = {}
         self._next_address = int(_POD_RANGE[0]) + (cluster_number + 1) * _PODS_PER_CLUSTER + 2
 
@@ -117,9 +122,14 @@ class Nodes:
             self._lives[objects.uid(pod)] = life
             writes = events.killing(pod, node=node)
         assert life.stopping_since is not None
-        left = life.stopping_since + lifecycle.stop_after(pod, self.setting) - at.seconds
-        if left > 0:
-            return actions.Result(tuple(writes), requeue_after=left)
+        soonest, latest = (
+            life.stopping_since + each - at.seconds
+            for each in lifecycle.stop_window(pod, self.setting)
+        )
+        if soonest > 0:
+            return actions.Result(tuple(writes), requeue_after=soonest)
+        if latest > 0 and self._is_busy(objects.uid(pod)):
+            return actions.Result(tuple(writes), requeue_after=min(_BUSY, latest))
         return actions.Result((*writes, actions.Delete(pod, grace_seconds=0)))
 
     def _welcome(self, at: times.Instant) -> lifecycle.Life:

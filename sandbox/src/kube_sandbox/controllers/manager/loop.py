@@ -59,6 +59,8 @@ class Settings:
     certificate: str = ""
     #: Gives a new pod its address; None for one that nothing answers on.
     pod_address: Callable[[], str] | None = None
+    #: Whether requests to the pod of a uid are under way: it ends after them.
+    is_busy: Callable[[str], bool] = lambda _: False
 
 
 class Loop:
@@ -74,6 +76,7 @@ class Loop:
             settings.nodes,
             cluster_number=settings.cluster_number,
             address=settings.pod_address,
+            is_busy=settings.is_busy,
         )
         self._pod_collector = node_loss.PodCollector()
         self._taint_eviction = taint_eviction.TaintEviction()

@@ -3,19 +3,29 @@
 Messages are held whole, up to `LIMIT` bytes of body. What is malformed or larger is refused.
 """
 
-from collections.abc import Callable, Sequence
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 #: The longest body that is taken.
 LIMIT = 1024 * 1024
 _HEAD_LIMIT = 64 * 1024
+#: The status after which another protocol is spoken.
+SWITCHING_PROTOCOLS = 101
 _END = b"\r\n\r\n"
 #: Fields about one connection, which a proxy does not pass on.
 HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"}
     | {"upgrade", "content-length"}
 )
-_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 500: "Internal Server Error"} | {
+_REASONS = {
+    SWITCHING_PROTOCOLS: "Switching Protocols",
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    500: "Internal Server Error",
+} | {
     413: "Content Too Large",
     502: "Bad Gateway",
     503: "Service Unavailable",
@@ -46,6 +56,11 @@ class Request:
         """The target without its query."""
         return self.target.partition("?")[0]
 
+    @property
+    def query(self) -> Mapping[str, str]:
+        """What is asked for behind the path; of one name the last."""
+        return dict(urllib.parse.parse_qsl(self.target.partition("?")[2]))
+
     def header(self, name: str) -> str:
         """The value of a field named in lower case; empty without it."""
         return find(self.headers, name)
@@ -65,8 +80,47 @@ class Response:
         return find(self.headers, name)
 
 
+class Sink(Protocol):
+    """Where an answer goes that is given over time."""
+
+    def write(self, data: bytes) -> None:
+        """Send a part of it."""
+        ...
+
+    def end(self) -> None:
+        """It is whole; its connection ends."""
+        ...
+
+
+class Exchange(Protocol):
+    """An answer that is being given over time."""
+
+    def feed(self, data: bytes) -> None:
+        """Take what the client says meanwhile."""
+        ...
+
+    def part(self) -> None:
+        """The server is about to stop: end soon what has no end of its own."""
+        ...
+
+    def lost(self) -> None:
+        """The client has gone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An answer that is given over time, until its connection ends."""
+
+    status: int
+    headers: Headers
+    #: Begins with what follows the head.
+    begin: Callable[[Sink], Exchange]
+
+
+Answer = Response | Stream
 #: Takes an answer.
-Respond = Callable[[Response], None]
+Respond = Callable[[Answer], None]
 
 
 def find(headers: Headers, name: str) -> str:
@@ -85,13 +139,29 @@ def write_request(request: Request) -> bytes:
 
 def write_response(response: Response, *, bodiless: bool = False, close: bool = False) -> bytes:
     """Write an answer; `bodiless` to a HEAD request, `close` when the connection ends."""
-    reason = _REASONS.get(response.status, "")
-    head = [f"HTTP/1.1 {response.status} {reason}"]
-    head.extend(f"{name}: {value}" for name, value in response.headers)
+    head = _first_lines(response)
     head.append(f"content-length: {len(response.body)}")
     if close:
         head.append("connection: close")
     return "\r\n".join((*head, "", "")).encode("latin-1") + (b"" if bodiless else response.body)
+
+
+def write_head(stream: Stream) -> bytes:
+    """Write what an answer begins with that is given over time."""
+    head = _first_lines(stream)
+    if stream.status != SWITCHING_PROTOCOLS:
+        head += ("transfer-encoding: chunked", "connection: close")
+    return "\r\n".join((*head, "", "")).encode("latin-1")
+
+
+def write_chunk(data: bytes) -> bytes:
+    """Write a part of such an answer; an empty one is its end."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def _first_lines(answer: Answer) -> list[str]:
+    named = (f"{name}: {value}" for name, value in answer.headers)
+    return [f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, '')}", *named]
 
 
 class Reader:

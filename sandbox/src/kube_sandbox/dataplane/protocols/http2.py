@@ -37,6 +37,16 @@ class Home(Protocol):
 
 
 @dataclass(slots=True)
+class _Rest:
+    """What is still to be sent of an answer: of its body, then its last fields."""
+
+    body: bytes
+    trailers: list[tuple[str, str]] = field(default_factory=list)
+    #: Nothing more will be said.
+    is_whole: bool = True
+
+
+@dataclass(slots=True)
 class _Stream:
     """One request that is arriving or under way."""
 
@@ -67,8 +77,9 @@ class Conversation:
             config.H2Configuration(client_side=False, header_encoding="utf-8")
         )
         self._streams: dict[int, _Stream] = {}
-        #: What flow control holds back: the rest of bodies, then their last fields.
-        self._held: dict[int, tuple[bytes, list[tuple[str, str]]]] = {}
+        self._rests: dict[int, _Rest] = {}
+        #: Answers that are being given over time.
+        self._exchanges: dict[int, http1.Exchange] = {}
         self._last = False
         self._highest = 0
         self._said.initiate_connection()
@@ -76,7 +87,7 @@ class Conversation:
     @property
     def is_idle(self) -> bool:
         """Nothing is under way."""
-        return not self._streams and not self._held
+        return not self._streams and not self._rests
 
     def feed(self, data: bytes) -> None:
         """Take what came."""
@@ -88,6 +99,10 @@ class Conversation:
         except exceptions.ProtocolError:
             self._give_up()
         self._flush()
+
+    def lost(self) -> None:
+        """The client has gone."""
+        self._give_up()
 
     def finish(self) -> None:
         """Take no further requests; the connection ends after what is under way."""
@@ -120,10 +135,9 @@ class Conversation:
             case events.StreamEnded():
                 self._ask(event.stream_id)
             case events.StreamReset():
-                self._streams.pop(event.stream_id, None)
-                self._held.pop(event.stream_id, None)
+                self._drop(event.stream_id)
             case events.WindowUpdated():
-                for number in list(self._held):
+                for number in list(self._rests):
                     self._send(number)
             case events.ConnectionTerminated():
                 self._give_up()
@@ -131,8 +145,15 @@ class Conversation:
     def _give_up(self) -> None:
         """Answer nothing any more: the library would not send it."""
         self._last = True
-        self._streams.clear()
-        self._held.clear()
+        for number in {*self._streams, *self._rests}:
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        """Forget a request that nobody waits for any more."""
+        self._streams.pop(number, None)
+        self._rests.pop(number, None)
+        if number in self._exchanges:
+            self._exchanges.pop(number).lost()
 
     def _gather(self, number: int, data: bytes) -> None:
         stream = self._streams.get(number)
@@ -153,33 +174,49 @@ class Conversation:
         request = http1.Request(method, target, (host, *named), bytes(stream.body))
         self._home.handle(request, lambda answer: self._answer(number, answer))
 
-    def _answer(self, number: int, answer: http1.Response) -> None:
+    def _answer(self, number: int, answer: http1.Answer) -> None:
         stream = self._streams.pop(number, None)
         if stream is None or self._transport.is_closing():
             return  # the client has gone
         if self._home.is_draining:
             self._part()
+        if isinstance(answer, http1.Stream):
+            self._said.send_headers(number, [(":status", str(answer.status)), *_fields(answer)])
+            self._rests[number] = _Rest(b"", is_whole=False)
+            self._flush()
+            self._exchanges[number] = answer.begin(_Sink(self, number))
+            return
         fields, body, trailers = _grpc(answer) if stream.is_grpc else _plain(answer)
         bodiless = stream.headers.get(":method") == "HEAD"
         self._said.send_headers(number, fields, end_stream=bodiless)
         if not bodiless:
-            self._held[number] = (body, trailers)
+            self._rests[number] = _Rest(body, trailers)
             self._send(number)
+        self._flush()
+
+    def say(self, number: int, data: bytes, *, is_last: bool = False) -> None:
+        """Send more of an answer that is given over time."""
+        rest = self._rests.get(number)
+        if rest is None or self._transport.is_closing():
+            return  # the client has gone
+        rest.body += data
+        rest.is_whole = is_last
+        if is_last:
+            self._exchanges.pop(number, None)
+        self._send(number)
         self._flush()
 
     def _send(self, number: int) -> None:
         """Send as much of an answer as the client takes now."""
-        body, trailers = self._held[number]
-        most = self._said.max_outbound_frame_size
-        while body and (room := min(self._said.local_flow_control_window(number), most)) > 0:
-            self._said.send_data(number, body[:room])
-            body = body[room:]
-        if body:
-            self._held[number] = (body, trailers)
+        rest, most = self._rests[number], self._said.max_outbound_frame_size
+        while rest.body and (room := min(self._said.local_flow_control_window(number), most)) > 0:
+            self._said.send_data(number, rest.body[:room])
+            rest.body = rest.body[room:]
+        if rest.body or not rest.is_whole:
             return
-        del self._held[number]
-        if trailers:
-            self._said.send_headers(number, trailers, end_stream=True)
+        del self._rests[number]
+        if rest.trailers:
+            self._said.send_headers(number, rest.trailers, end_stream=True)
         else:
             self._said.end_stream(number)
 
@@ -189,6 +226,20 @@ class Conversation:
             self._transport.write(data)
         if closing and self._last and self.is_idle:
             self._transport.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    """See `http1.Sink`."""
+
+    conversation: Conversation
+    number: int
+
+    def write(self, data: bytes) -> None:
+        self.conversation.say(self.number, data)
+
+    def end(self) -> None:
+        self.conversation.say(self.number, b"", is_last=True)
 
 
 def _plain(
@@ -212,7 +263,7 @@ def _grpc(
     return fields, framed, [("grpc-status", _OK)]
 
 
-def _fields(answer: http1.Response) -> list[tuple[str, str]]:
+def _fields(answer: http1.Answer) -> list[tuple[str, str]]:
     return [
         (key.lower(), value) for key, value in answer.headers if key.lower() not in http1.HOP_BY_HOP
     ]

@@ -35,6 +35,11 @@ class Listener:
         """The port it listens on."""
         return int(self._socket.getsockname()[1])
 
+    @property
+    def is_busy(self) -> bool:
+        """Somebody has asked and has no whole answer yet."""
+        return any(each.is_busy for each in self._connections)
+
     async def start(self) -> None:
         """Begin to accept; what connected before has waited."""
         if self._is_stopping:
@@ -49,7 +54,10 @@ class Listener:
 
     def drain(self) -> None:
         """Ask to end each connection after its answer from now on."""
-        self.is_draining = True
+        if not self.is_draining:
+            self.is_draining = True
+            for each in list(self._connections):
+                each.part()
 
     async def stop(self, grace: float) -> None:
         """Stop accepting, finish what is under way within `grace` seconds, then break it.
@@ -128,6 +136,17 @@ class Connection(asyncio.Protocol):
         #: What came before it is known which HTTP is spoken; None: it is known.
         self._begun: bytes | None = b"" if http2.is_installed() else None
         self._newer: http2.Conversation | None = None
+        #: The answer that is being given over time.
+        self._stream: http1.Exchange | None = None
+        #: It speaks another protocol since its head.
+        self._is_raw = False
+
+    @property
+    def is_busy(self) -> bool:
+        """A request is arriving, or has no whole answer yet."""
+        if self._newer is not None:
+            return not self._newer.is_idle
+        return self._busy or not self._reader.is_empty
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
@@ -141,6 +160,9 @@ class Connection(asyncio.Protocol):
             data = self._recognised(self._begun + data)
         if self._newer is not None:
             self._newer.feed(data)
+            return
+        if self._stream is not None:
+            self._stream.feed(data)
             return
         self._reader.feed(data)
         if data and not self._busy:
@@ -167,6 +189,15 @@ class Connection(asyncio.Protocol):
         """See `asyncio.Protocol`."""
         self._transport = None
         self._home.closed(self)
+        if self._newer is not None:
+            self._newer.lost()
+        elif self._stream is not None:
+            self._stream.lost()
+
+    def part(self) -> None:
+        """Ask for an end of what has none by itself."""
+        if self._stream is not None:
+            self._stream.part()
 
     def finish(self) -> None:
         """Close when idle, else after the answer; one not used yet waits for its request."""
@@ -198,10 +229,30 @@ class Connection(asyncio.Protocol):
         bodiless = request.method == "HEAD"
         self._home.handle(request, lambda answer: self._send(answer, bodiless=bodiless))
 
-    def _send(self, response: http1.Response, *, bodiless: bool) -> None:
+    def write(self, data: bytes) -> None:
+        """Send a part of the answer that is being given."""
+        if self._transport is not None:
+            self._transport.write(data if self._is_raw else http1.write_chunk(data))
+
+    def end(self) -> None:
+        """The answer that was being given is whole."""
+        self._stream = None
         self._busy = False
+        if self._transport is not None:
+            if not self._is_raw:
+                self._transport.write(http1.write_chunk(b""))
+            self._transport.close()
+
+    def _send(self, response: http1.Answer, *, bodiless: bool) -> None:
         if self._transport is None:
+            self._busy = False
             return
+        if isinstance(response, http1.Stream):
+            self._transport.write(http1.write_head(response))
+            self._is_raw = response.status == http1.SWITCHING_PROTOCOLS
+            self._stream = response.begin(self)
+            return
+        self._busy = False
         last = self._last or self._home.is_draining
         self._transport.write(http1.write_response(response, bodiless=bodiless, close=last))
         if last:

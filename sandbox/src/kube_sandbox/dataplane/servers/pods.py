@@ -1,9 +1,9 @@
 """Keeps one server per port of every running container, in step with the cluster's pods.
 
 A container listens from the moment its pod's status says that it runs. When the pod's deletion
-begins it goes on serving for its stop delay, asking clients to come back on other
-connections; when the pod is gone it finishes what is under way. A container that crashes
-breaks its connections.
+begins it goes on as before while its ``preStop`` hook sleeps, then for its stop delay and for as
+long as requests are under way, asking clients to come back on other connections. The node ends the
+pod after that, or when the grace period is over: then what is under way breaks, as with a crash.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from kube_sandbox.dataplane.servers import exposition, loopback
 
 #: Where a container listens that declares no port.
 DEFAULT_PORT = 8080
-#: Seconds for requests under way when their pod is gone.
+#: Seconds for requests that were on their way when their pod ended.
 _GRACE = 2.0
 _VARIANT = "/variant"
 _APP_LABELS = ("app", "app.kubernetes.io/name", "name")
@@ -57,12 +57,14 @@ class Pods:
         block: loopback.Block,
         *,
         seed: int | None,
+        speed: float = 1.0,
     ) -> None:
         self._cluster = cluster
         self._seen = seen
         self._rules = rules
         self._block = block
         self._chance = random.Random(seed)
+        self._speed = speed
         self._events = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         #: By the pod's uid, then by port.
@@ -77,6 +79,10 @@ class Pods:
         for uid, ports in self._servers.items():
             for each in ports.values():
                 yield self._addresses[uid], each
+
+    def is_busy(self, uid: str) -> bool:
+        """Whether requests to a pod are under way."""
+        return any(each.listener.is_busy for each in self._servers.get(uid, {}).values())
 
     def note(self, change: storage.Change) -> None:
         """Take in a change of the cluster."""
@@ -116,8 +122,9 @@ class Pods:
                     if port not in held:
                         self._listen(pod, container, address, port)
         if objects.is_deleting(pod):
+            pause = lifecycle.before_stop(pod) / self._speed
             for each in held.values():
-                each.listener.drain()
+                self._events.call_later(pause, each.listener.drain)
 
     def _listen(
         self, pod: json.JsonObject, container: json.JsonObject, address: str, port: int
@@ -149,6 +156,9 @@ class Pods:
             self._block.give_back(address)
 
     async def _stop(self, held: tuple[Server, ...], address: str) -> None:
+        for each in held:
+            if each.listener.is_busy:  # longer than its grace period: killed
+                each.listener.abort()
         await asyncio.gather(*(each.listener.stop(_GRACE) for each in held))
         self._block.give_back(address)
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import math
 from collections.abc import AsyncIterator
 
 import pytest
@@ -16,11 +17,43 @@ grpc = grpc_client.grpc
 
 
 CALLS = 5
+PARTS = 3
+COUNTED, ENDLESS = "/parts", "/endless"
 arrived: list[str] = []
+
+
+class Parts:
+    """An answer that is given in parts, each longer than the client's window at first."""
+
+    def __init__(self, sink: http1.Sink, count: float) -> None:
+        self._sink = sink
+        self._left = count
+        asyncio.get_running_loop().call_soon(self._say)
+
+    def feed(self, data: bytes) -> None:
+        raise AssertionError(data)
+
+    def part(self) -> None:
+        pass
+
+    def lost(self) -> None:
+        arrived.append("lost")
+
+    def _say(self) -> None:
+        if not self._left:
+            self._sink.end()
+            return
+        self._left -= 1
+        self._sink.write(b"x" * 100_000)
+        asyncio.get_running_loop().call_later(0.01, self._say)
 
 
 def answer(request: http1.Request, respond: listeners.Respond) -> None:
     arrived.append(request.path)
+    if request.path in (COUNTED, ENDLESS):
+        count = PARTS if request.path == COUNTED else math.inf
+        respond(http1.Stream(200, (), lambda sink: Parts(sink, count)))
+        return
     status = 500 if request.path == "/shop.Shop/Fail" else 200
     body = json.dumps({"path": request.path, "host": request.header("host")}).encode()
     if request.path == "/long":
@@ -132,6 +165,24 @@ async def test_long_answers_wait_for_the_clients_window(listening: listeners.Lis
     assert json.loads(await client.until_ended(client.ask("/short")))["host"] == "x"
     assert await client.until_ended(client.ask("/short", "HEAD")) == b""
     await client.close()
+
+
+async def test_an_answer_that_is_given_over_time_arrives_whole(
+    listening: listeners.Listener,
+) -> None:
+    client = await client_of(listening)
+    number = client.ask(COUNTED)
+
+    assert json.loads(await client.until_ended(client.ask("/short")))["path"] == "/short"
+    assert len(await client.until_ended(number)) == PARTS * 100_000
+    client.ask(ENDLESS)
+    await client.until_ended(client.ask("/short"))
+    arrived.clear()
+    await client.close()
+    async with asyncio.timeout(process_time.HANG):
+        while not arrived:  # noqa: ASYNC110 (whatever the server notes)
+            await asyncio.sleep(0)
+    assert arrived == ["lost"]
 
 
 async def test_stopping_answers_what_is_under_way_and_says_goodbye() -> None:
