@@ -169,7 +169,9 @@ async def test_two_processes_of_one_agent_share_its_tasks(
                 given.agent(files, server.url, address=CENTRE) as other,
             ):
                 await server.until(
-                    "/api/v1/workers", lambda body: len(body["items"][0]["takers"]) == 2
+                    # Temporal remembers who asked once for five minutes: there may be more.
+                    "/api/v1/workers",
+                    lambda body: len(body["items"][0]["takers"]) >= 2,
                 )
                 with watched(given):
                     await server.synced(first)

@@ -289,7 +289,7 @@ def _welcome(status: int, body: bytes) -> hellos.Welcome:
 
 def _detail(body: bytes) -> str:
     try:
-        said = msgspec.json.decode(body)
+        said = json.decode(body)
     except json.UNREADABLE:
         return ""
     detail = said.get("detail") if isinstance(said, dict) else ""

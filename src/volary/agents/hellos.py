@@ -100,7 +100,7 @@ def _decode(body: bytes, kind: type[_Message]) -> _Message:
     if len(body) > LARGEST:
         raise MalformedError("the message is too large")
     try:
-        return msgspec.json.decode(body, type=kind)
+        return json.decode(body, kind)
     except json.UNREADABLE as error:
         raise MalformedError(f"the message is not as expected: {type(error).__name__}") from None
 

@@ -121,7 +121,7 @@ class SlackBotSender:
         whole = msgspec.json.encode({**body, "channel": self.settings.channel_id})
         text = await _post(self.session, self.clock, f"{self.api}/{method}", whole, headers)
         try:
-            answer = msgspec.json.decode(text, type=dict[str, object])
+            answer = json.decode(text, dict[str, object])
         except json.UNREADABLE as error:
             raise errors.TemporaryError("Slack's answer cannot be understood") from error
         problem = str(answer.get("error") or "unknown")

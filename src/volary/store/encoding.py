@@ -2,6 +2,8 @@
 
 import msgspec
 
+from volary.model import json
+
 
 def clean(text: str) -> str:
     """Return `text` with what no database takes (NUL, half a surrogate pair) replaced.
@@ -28,7 +30,7 @@ def encode(document: object) -> str:
 def is_readable(document: object) -> bool:
     """Say whether what is kept of `document` could be read again; a number may be too long."""
     try:
-        msgspec.json.decode(encode(document))
+        json.decode(encode(document))
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return False
     return True

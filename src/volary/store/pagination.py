@@ -85,7 +85,7 @@ Key = TypeVar("Key")
 def _read(cursor: str, kind: type[Key]) -> Key:
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        return msgspec.json.decode(text, type=kind)
+        return json.decode(text, kind)
     except (binascii.Error, ValueError, *json.UNREADABLE) as error:
         raise errors.user_error(
             "the page's cursor is not one of this list",

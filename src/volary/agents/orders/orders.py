@@ -17,7 +17,7 @@ import msgspec
 from cryptography import exceptions
 
 from volary.agents.orders import keys
-from volary.model import errors
+from volary.model import errors, json
 
 #: What is signed begins so, that no other signature of the key can be taken for one of an order.
 _PURPOSE = b"volary.order.1\n"
@@ -126,7 +126,7 @@ def _is_signed(key: keys.VerifyingKey, signature: bytes, text: bytes) -> bool:
 
 def _read(text: str) -> Order:
     try:
-        order = msgspec.json.decode(text.encode(), type=Order)
+        order = json.decode(text.encode(), Order)
         is_whole = order.issued.tzinfo is not None and order.expires.tzinfo is not None
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise RefusedError("the order is none that this version can read") from error

@@ -144,7 +144,7 @@ class BundledRuns:
 
     def _verified(self, document: json.JsonObject) -> orders.Order:
         try:
-            signed = msgspec.convert(document, orders.SignedOrder)
+            signed = json.convert(document, orders.SignedOrder)
             return orders.verify(
                 signed, self._identity.signed_by, self._identity.clusters, self._clock.now()
             )

@@ -140,7 +140,7 @@ def read(packed: bytes) -> Bundle:
         text = unpacking.decompress(packed, _MOST_BYTES)
         if not unpacking.eof:
             raise errors.PermanentError("the bundle is cut off, or too long")
-        document = msgspec.json.decode(text)
+        document = json.decode(text)
         if not isinstance(document, dict) or document.get("form") != FORM:
             raise errors.PermanentError(f"the bundle is of another version: its form is not {FORM}")
         return _read(document)
@@ -172,7 +172,7 @@ def _read(document: json.JsonObject) -> Bundle:
         application=read_application(document["application"]),
         stages=read_stages(document["stages"]),
         sides=sides,
-        **{name: msgspec.convert(document[name], _HINTS[name]) for name in _SIMPLE},
+        **{name: json.convert(document[name], _HINTS[name]) for name in _SIMPLE},
     )
 
 
@@ -190,7 +190,7 @@ def read_application(document: json.JsonObject) -> applications.Application:
         ValueError: It is none.
     """
     known = {
-        name: msgspec.convert(document[name], hint)
+        name: json.convert(document[name], hint)
         for name, hint in _TYPES.items()
         if name != "pipeline"
     }

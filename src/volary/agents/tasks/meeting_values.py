@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from volary.model import analysis
+from volary.model import analysis, json
 from volary.stages.kinds import progressive_traffic
 
 #: By the name under which they travel. A bool is an int, so it comes first.
@@ -38,9 +38,7 @@ def read(document: Any) -> object | None:
         return None
     try:
         # Not strict: NaN and infinities are texts.
-        value: object = msgspec.convert(
-            document.get("value"), kind, strict=kind not in _WITH_NUMBERS
-        )
+        value: object = json.convert(document.get("value"), kind, strict=kind not in _WITH_NUMBERS)
     except msgspec.ValidationError:
         return None
     return value

@@ -80,7 +80,7 @@ class ServerServices:
         answer = await self._ask("measure", {"run": run, "question": document})
         try:
             # Not strict: NaN and infinities are texts.
-            return msgspec.convert(msgspec.json.decode(answer), analysis.Measurement, strict=False)
+            return json.convert(json.decode(answer), analysis.Measurement, strict=False)
         except msgspec.MsgspecError as error:
             raise errors.PermanentError("the server's answer cannot be read") from error
 
@@ -91,7 +91,7 @@ class ServerServices:
     async def _read(self, path: str, body: Any, kind: type[Value]) -> Value:
         answer = await self._ask(path, body)
         try:
-            return msgspec.json.decode(answer, type=kind)
+            return json.decode(answer, kind)
         except msgspec.MsgspecError as error:
             raise errors.PermanentError("the server's answer cannot be read") from error
 
@@ -144,7 +144,7 @@ class ServerServices:
 
 def _reason(body: bytes) -> str:
     try:
-        problem = msgspec.json.decode(body)
+        problem = json.decode(body)
     except msgspec.MsgspecError:
         return ""
     detail = problem.get("detail") if isinstance(problem, dict) else None

@@ -111,7 +111,7 @@ def read_question(document: json.JsonObject) -> meters.Question:
         TypeError: It is none.
         ValueError: It is none.
     """
-    known = {name: msgspec.convert(document[name], hint) for name, hint in _SIMPLE.items()}
+    known = {name: json.convert(document[name], hint) for name, hint in _SIMPLE.items()}
     return meters.Question(application=bundles.read_application(document["application"]), **known)
 
 

@@ -41,9 +41,9 @@ def read(text: str) -> WorkerIdentity:
         errors.UserError: It holds none; never repeats what is in it.
     """
     try:
-        document = msgspec.json.decode(text.encode())
+        document = json.decode(text.encode())
         if isinstance(document, dict) and document.pop("kind", "") == _KIND:
-            identity = msgspec.convert(document, WorkerIdentity)
+            identity = json.convert(document, WorkerIdentity)
             keys.read_opening(identity.opening_key.encode())
             keys.read_verifying(identity.signing_key)
             return identity

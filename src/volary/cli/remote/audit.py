@@ -47,7 +47,7 @@ def verify_file(path: str, expected: str) -> int:
     try:
         with Path(path).open("rb") as file:
             for line in filter(None, map(bytes.strip, file)):
-                _read(verification, msgspec.json.decode(line, type=dict))
+                _read(verification, json.decode(line, dict))
     except OSError as error:
         raise errors.user_error(f"{path} cannot be read: {error.strerror}") from error
     except json.UNREADABLE as error:

@@ -10,7 +10,6 @@ from typing import Self
 from urllib import parse
 
 import aiohttp
-import msgspec
 
 from volary.cli.remote import login
 from volary.http_client import answers
@@ -216,7 +215,7 @@ async def _check(answer: aiohttp.ClientResponse) -> None:
     if answer.status < 300:
         return
     try:
-        said = msgspec.json.decode(await answers.read_beginning(answer, _LARGEST))
+        said = json.decode(await answers.read_beginning(answer, _LARGEST))
     except json.UNREADABLE:
         said = {}
     document = said if isinstance(said, dict) else {}
@@ -248,7 +247,7 @@ def _stream_event(fields: Mapping[str, str]) -> StreamEvent:
 
 def _object(body: bytes) -> json.JsonObject:
     try:
-        return msgspec.json.decode(body, type=dict)
+        return json.decode(body, dict)
     except json.UNREADABLE as error:
         raise errors.PermanentError(
             "this is no Volary server: its answer cannot be read"

@@ -80,7 +80,7 @@ def read(file: Path) -> Target:
         errors.UserError: Others may read it, or it cannot be read.
     """
     try:
-        return msgspec.json.decode(secret_files.read_private(file), type=Target)
+        return json.decode(secret_files.read_private(file), Target)
     except FileNotFoundError:
         return Target()
     except (OSError, *json.UNREADABLE) as error:

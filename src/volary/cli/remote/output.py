@@ -21,7 +21,7 @@ def status_reason(cluster: json.JsonObject) -> str:
 
     What a rule about the cluster's state marks says nothing more than that state.
     """
-    marks = msgspec.convert(cluster.get("taints", ()), list[taints.Taint])
+    marks = json.convert(cluster.get("taints", ()), list[taints.Taint])
     said = taints.explain([mark for mark in marks if mark.by != taints.BY_RULE])
     return "; ".join(part for part in (cluster.get("reason", ""), said) if part)
 
@@ -215,7 +215,7 @@ def _moment(stamp: str | None) -> str:
 
 def taint(mark: json.JsonObject) -> str:
     """Return a mark of a cluster as kubectl writes it."""
-    return str(msgspec.convert(mark, taints.Taint))
+    return str(json.convert(mark, taints.Taint))
 
 
 def describe_cluster(cluster: json.JsonObject) -> None:

@@ -191,7 +191,7 @@ async def watch_run(server: client.Client, document: json.JsonObject, *, as_json
 def read_event(document: json.JsonObject) -> feed.RunEvent | None:
     """Return the event of a line of a stream; None for one that this version does not know."""
     try:
-        event: feed.RunEvent = msgspec.convert(_shown(document), feed.AnyEvent)
+        event: feed.RunEvent = json.convert(_shown(document), feed.AnyEvent)
     except msgspec.ValidationError:
         return None
     return event

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from volary.agents import hellos
 from volary.agents.orders import keys
 from volary.agents.tasks import worker_identities
@@ -23,7 +21,7 @@ async def join(server: client.Client, name: str, clusters: Sequence[str]) -> int
         made["worker"],
         tuple(made["clusters"]),
         tuple(made["addresses"]) or (server.address,),
-        msgspec.convert(made["temporal"], hellos.Temporal),
+        json.convert(made["temporal"], hellos.Temporal),
         made["signingKey"],
         made["token"],
         opening.decode(),

@@ -30,7 +30,7 @@ class AppliedObject:
     @property
     def owned(self) -> json.JsonObject:
         """The fields that were ours."""
-        fields: json.JsonObject = msgspec.json.decode(self._owned)
+        fields: json.JsonObject = json.decode(self._owned)
         return fields
 
     def is_replaced(self, live: json.JsonObject) -> bool:

@@ -214,7 +214,7 @@ def parse_credential(
         errors.UserError: It is not an answer that can be used.
     """
     try:
-        answer = msgspec.json.decode(output, type=_ExecCredential)
+        answer = json.decode(output, _ExecCredential)
     except json.UNREADABLE as error:
         raise errors.user_error(
             f"cluster {cluster}: the credential program did not print an ExecCredential"

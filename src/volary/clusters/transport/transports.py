@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import aiohttp
-import msgspec
 import yarl
 
 import volary
@@ -376,7 +375,7 @@ def _too_large(what: str) -> api_errors.TooLarge:
 def _status(raw: bytes) -> json.JsonObject:
     """Return the Kubernetes Status in `raw`; empty when it is something else."""
     try:
-        body: json.JsonObject = msgspec.json.decode(raw, type=dict)
+        body: json.JsonObject = json.decode(raw, dict)
     except json.UNREADABLE:
         return {}
     return body if body.get("kind") == "Status" else {}
@@ -384,7 +383,7 @@ def _status(raw: bytes) -> json.JsonObject:
 
 def _decode(body: bytes, what: str) -> json.JsonObject:
     try:
-        return msgspec.json.decode(body, type=dict)
+        return json.decode(body, dict)
     except json.UNREADABLE as error:
         raise api_errors.RequestError(
             f"{what}: the answer is not JSON; is this a Kubernetes API server?"

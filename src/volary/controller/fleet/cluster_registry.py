@@ -16,7 +16,7 @@ import msgspec
 from volary.clusters.client import client_pool
 from volary.clusters.observe import cluster_facts
 from volary.controller.persistence import change_signal, retry
-from volary.model import clocks
+from volary.model import clocks, json
 from volary.model.fleet import cluster_health, fleets, taints
 from volary.model.runs import run_records
 from volary.placement import health_states
@@ -281,4 +281,4 @@ def _write(known: cluster_health.ClusterHealth, now: datetime) -> records.Cluste
 
 def _read(stored: records.ClusterRecord) -> cluster_health.ClusterHealth:
     document = {**stored.document, "cluster": stored.name, "state": stored.state}
-    return msgspec.convert(document, cluster_health.ClusterHealth)
+    return json.convert(document, cluster_health.ClusterHealth)

@@ -3,6 +3,7 @@
 import msgspec
 
 from volary.controller.persistence import retry
+from volary.model import json
 from volary.model.runs import run_records
 from volary.notifying import outbox
 from volary.store import stores
@@ -33,7 +34,7 @@ class StoreOutbox:
     async def _load(self) -> outbox.Contents:
         document = await self._store.memories.recall("", "", _NAME)
         try:
-            places = msgspec.convert(document, _Places).places
+            places = json.convert(document, _Places).places
         except msgspec.ValidationError:
             places = {}
         return outbox.Contents(await self._store.notifications.waiting(), places)

@@ -273,6 +273,6 @@ def files_of(stored: records.ProjectFilesRecord) -> tuple[project_files.TextFile
     if stored.unreadable:
         raise errors.PermanentError(stored.unreadable)
     try:
-        return msgspec.convert(stored.document, _Document).files
+        return json.convert(stored.document, _Document).files
     except json.UNREADABLE as error:
         raise errors.PermanentError("it is not as expected") from error

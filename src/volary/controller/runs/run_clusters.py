@@ -31,7 +31,7 @@ def to_document(members: Sequence[fleets.Cluster]) -> json.JsonObject:
 
 def from_document(document: json.JsonObject) -> tuple[fleets.Cluster, ...]:
     """Read clusters; nothing where none were kept."""
-    return msgspec.convert(document.get(_MEMBERS, ()), tuple[fleets.Cluster, ...])
+    return json.convert(document.get(_MEMBERS, ()), tuple[fleets.Cluster, ...])
 
 
 def pinned(members: fleets.Fleet, kept: Sequence[fleets.Cluster]) -> fleets.Fleet:

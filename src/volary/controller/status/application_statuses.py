@@ -222,7 +222,7 @@ def to_document(application_status: ApplicationStatus) -> json.JsonObject:
 
 def from_document(document: json.JsonObject) -> ApplicationStatus:
     """Read a status; of an application that is new there is none."""
-    return msgspec.convert(document, ApplicationStatus)
+    return json.convert(document, ApplicationStatus)
 
 
 def why_unreadable(known: records.ApplicationRecord) -> str:

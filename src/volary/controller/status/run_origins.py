@@ -51,4 +51,4 @@ def to_document(origin: Origin) -> json.JsonObject:
 
 def from_document(document: json.JsonObject) -> Origin:
     """Read an origin."""
-    return msgspec.convert(document, Origin)
+    return json.convert(document, Origin)

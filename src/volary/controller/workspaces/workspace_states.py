@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from volary.model import errors, workspaces
+from volary.model import errors, json, workspaces
 from volary.model.fleet import fleets, selectors
 from volary.store import records
 
@@ -102,7 +102,7 @@ def from_record(record: records.WorkspaceRecord) -> WorkspaceState:
     why = record.unreadable
     if not why:
         try:
-            read = msgspec.convert(record.document, _Document)
+            read = json.convert(record.document, _Document)
         except msgspec.ValidationError as error:
             why = f"its document is not as expected: {error}"
         else:

@@ -147,7 +147,7 @@ def _plain(value: object, *, leave_out: tuple[str, ...]) -> json.JsonObject:
 
 def _read(kind: type[Value], document: object) -> Value:
     try:
-        return msgspec.convert(document, kind)
+        return json.convert(document, kind)
     except msgspec.ValidationError as error:
         what = getattr(kind, "__name__", str(kind))
         raise errors.PermanentError(f"a stored {what} cannot be read: {error}") from error

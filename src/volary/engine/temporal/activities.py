@@ -20,7 +20,7 @@ from volary.engine.persistence import pieces
 from volary.engine.runs import state
 from volary.engine.state_machine import commands, events
 from volary.engine.temporal import documents, hosted_runs, leases
-from volary.model import errors, statuses
+from volary.model import errors, json, statuses
 from volary.model.runs import run_records
 from volary.telemetry import spans
 
@@ -163,7 +163,7 @@ def _clock_jump(hosted: hosted_runs.HostedRun, elapsed: float) -> timedelta:
 
 async def _keep(hosted: hosted_runs.HostedRun, given: documents.StepInput) -> documents.StepAnswer:
     step = given.step
-    told = [msgspec.convert(event.document, feed.AnyEvent) for event in step.feed]
+    told = [json.convert(event.document, feed.AnyEvent) for event in step.feed]
     try:
         await hosted.keeper.keep_step(step, told)
     except runners.AlreadyAnswered as error:
@@ -282,7 +282,7 @@ class _Performance:
         except* leases.Overtaken as overtaken:
             raise leases.Overtaken(str(overtaken.exceptions[0])) from None
         document = self._hosted.clean(msgspec.to_builtins(outcome))
-        return msgspec.convert(document, statuses.Outcome)
+        return json.convert(document, statuses.Outcome)
 
     async def _carry_out(self) -> statuses.Outcome:
         with self._hosted.writing_under(self._lease):

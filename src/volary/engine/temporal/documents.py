@@ -180,7 +180,7 @@ def read_event(document: EventDocument) -> events.Event:
         LookupError: This version knows no such event.
         msgspec.ValidationError: It has not the fields of one.
     """
-    return msgspec.convert(document.fields, read_kind(document.event))
+    return json.convert(document.fields, read_kind(document.event))
 
 
 def read_kind(name: str) -> type[events.Event]:
@@ -205,7 +205,7 @@ def write_context(context: executor.TaskContext) -> json.JsonObject:
 def read_context(document: json.JsonObject) -> executor.TaskContext:
     """Return what a task has to know, with a stop flag of its own."""
     values = {
-        name: msgspec.convert(value, _TYPES[name])
+        name: json.convert(value, _TYPES[name])
         for name, value in document.items()
         if name not in _STAGES
     }

@@ -9,6 +9,8 @@ from google.protobuf import message
 from temporalio import converter
 from temporalio.api.common.v1 import Payload
 
+from volary.model import json
+
 #: Bytes from which on a payload is packed: documents of runs shrink to a tenth.
 _LONG = 2048
 _ENCODING = "encoding"
@@ -38,7 +40,7 @@ class ValueConverter(converter.EncodingPayloadConverter):
         Raises:
             msgspec.ValidationError: It is no value of that type.
         """
-        return msgspec.json.decode(payload.data, type=type_hint or Any)
+        return json.decode(payload.data, type_hint or Any)
 
 
 class BrokenConverter(converter.EncodingPayloadConverter):

@@ -76,7 +76,7 @@ class TokenUses:
 def _read(path: Path) -> dict[str, datetime]:
     """Return what was kept; a file that cannot be read is begun anew, for nothing hangs on it."""
     try:
-        return msgspec.json.decode(secret_files.read_bytes(path, _LARGEST), type=_File).uses
+        return json.decode(secret_files.read_bytes(path, _LARGEST), _File).uses
     except FileNotFoundError:
         return {}
     except (OSError, *json.UNREADABLE) as error:

@@ -229,7 +229,7 @@ class TokenFile:
 
     def _read(self) -> tuple[Token, ...]:
         try:
-            return msgspec.json.decode(secret_files.read_private(self._path), type=_File).tokens
+            return json.decode(secret_files.read_private(self._path), _File).tokens
         except FileNotFoundError:
             return ()
         except (OSError, *json.UNREADABLE) as error:

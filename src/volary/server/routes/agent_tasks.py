@@ -179,9 +179,7 @@ async def _read(request: requests.Request, kind: type[Asked]) -> Asked:
     """
     try:
         # Not strict: NaN and infinities are texts.
-        return msgspec.convert(
-            msgspec.json.decode(await request.body()), kind, strict=kind is not Report
-        )
+        return json.convert(json.decode(await request.body()), kind, strict=kind is not Report)
     except json.UNREADABLE as error:
         raise errors.user_error(
             f"the request is not of its shape: {type(error).__name__}"

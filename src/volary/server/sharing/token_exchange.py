@@ -13,7 +13,7 @@ from datetime import datetime
 
 import msgspec
 
-from volary.model import errors
+from volary.model import errors, json
 from volary.server.authentication import token_uses, tokens
 from volary.store import records, stores
 
@@ -105,7 +105,7 @@ def _row(token: tokens.Token, used: datetime | None) -> records.ApiTokenRecord:
 
 def _tokens(kept: Iterable[records.ApiTokenRecord]) -> list[tokens.Token]:
     return [
-        msgspec.structs.replace(msgspec.convert(row.document, tokens.Token), revoked=row.revoked)
+        msgspec.structs.replace(json.convert(row.document, tokens.Token), revoked=row.revoked)
         for row in kept
     ]
 

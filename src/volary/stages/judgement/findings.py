@@ -49,7 +49,7 @@ def key(attempt: int, kind: str, metric: str, document: Mapping[str, object]) ->
 def to_measurement(document: json.JsonObject) -> analysis.Measurement:
     """Read the document of a measurement."""
     # Not strict: NaN and infinities are texts.
-    return msgspec.convert(document, analysis.Measurement, strict=False)
+    return json.convert(document, analysis.Measurement, strict=False)
 
 
 def of_verdict(

@@ -99,7 +99,7 @@ class Switch:
         is_there = seen is not None and seen.canary == division.ALL
         if known:
             self.work.touched = True
-            self.progress = msgspec.convert(known, Progress)
+            self.progress = json.convert(known, Progress)
         if not is_there:
             self.progress = replace(self.progress, switched=False)
         if not self.progress.switched:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from volary.controller.status import drift_states
+from volary.model import json
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -84,7 +85,7 @@ def test_it_outlives_the_process() -> None:
     state = drift_states.with_repair(seen(NOTHING, NOON, us=drifted()), FIELDS | OTHERS, NOON)
     document = msgspec.json.decode(msgspec.json.encode(state))
 
-    assert msgspec.convert(document, drift_states.DriftState) == state
+    assert json.convert(document, drift_states.DriftState) == state
 
 
 def test_of_a_repair_a_bounded_number_of_fields_is_kept() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from volary.engine.persistence import codec, transitions
 from volary.model import analysis, errors
+from volary.model import json as documents
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.model.runs import run_records
 
@@ -63,7 +64,7 @@ def test_what_is_not_known_is_ignored(first_stored: run_records.StoredRun) -> No
     plain = json.loads(msgspec.json.encode(first_stored))
     for piece in (plain, *plain["stages"], *plain["tasks"]):
         piece["document"] = grown(piece["document"])
-    newer = msgspec.convert(plain, run_records.StoredRun)
+    newer = documents.convert(plain, run_records.StoredRun)
 
     assert codec.read_run(newer) == codec.read_run(first_stored)
 

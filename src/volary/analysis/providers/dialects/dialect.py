@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Generic, TypeVar
 
-import msgspec
-
 from volary.analysis.providers import query
 from volary.model import json, metric_providers, safe_text
 
@@ -106,7 +104,7 @@ def decode(body: bytes) -> object:
         AnswerError: It is none.
     """
     try:
-        return msgspec.json.decode(body)
+        return json.decode(body)
     except json.UNREADABLE:
         start = body[:100].lstrip().lower()
         if start.startswith((b"<!doctype", b"<html", b"<head")):

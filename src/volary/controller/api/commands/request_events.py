@@ -4,11 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-import msgspec
-
 from volary.engine.runs import state
 from volary.engine.state_machine import events, sightings
-from volary.model import errors
+from volary.model import errors, json
 from volary.store import records
 
 
@@ -50,5 +48,5 @@ def of_request(request: records.RequestRecord, now: datetime) -> events.Request:
     event = make[request.kind]()
     if isinstance(event, events.PauseAsked | events.Cancel) and not said.get("seen"):
         return replace(event, id=request.id, seen=sightings.NOTHING)
-    seen = msgspec.convert(said["seen"], state.Sighting)
+    seen = json.convert(said["seen"], state.Sighting)
     return replace(event, id=request.id, seen=seen)

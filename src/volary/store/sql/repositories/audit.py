@@ -7,11 +7,10 @@ chain's head from its beginning, so of several processes that write one waits fo
 import dataclasses
 from datetime import UTC
 
-import msgspec
 import sqlalchemy as sa
 from sqlalchemy.ext import asyncio as sa_async
 
-from volary.model import audit_chain
+from volary.model import audit_chain, json
 from volary.store import encoding, pagination, records
 from volary.store.sql.database import database
 from volary.store.sql.schema import rows, tables
@@ -123,6 +122,6 @@ def _as_stored(entry: records.AuditRecord) -> rows.Values:
         if isinstance(value, str):
             values[name] = encoding.clean(value)
         elif isinstance(value, dict):
-            values[name] = msgspec.json.decode(encoding.encode(value))
+            values[name] = json.decode(encoding.encode(value))
     values["at"] = entry.at.astimezone(UTC)
     return values

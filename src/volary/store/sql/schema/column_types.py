@@ -14,6 +14,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import interfaces
 
+from volary.model import json
 from volary.store import encoding
 
 Value = TypeVar("Value")
@@ -106,7 +107,7 @@ class Document(_Readable[dict[str, Any]]):
         self, value: str | None, dialect: interfaces.Dialect
     ) -> dict[str, Any] | None:
         """Read it."""
-        return None if value is None else msgspec.json.decode(value, type=dict[str, Any])
+        return None if value is None else json.decode(value, dict[str, Any])
 
 
 class Word(_Readable[StrEnum]):
