@@ -157,25 +157,28 @@ async def until(
     fetch: Callable[[], Awaitable[json.JsonObject]],
     holds: Callable[[json.JsonObject], object],
     *,
-    patience: float = 180.0,
+    patience: float = 600.0,
 ) -> json.JsonObject:
     """Return what the server answers once that holds.
 
     Raises:
         errors.UserError: It does not within `patience` seconds.
     """
-    answer: json.JsonObject = {}
+    seen: object = {}
     try:
         async with asyncio.timeout(patience):
             while True:
-                with contextlib.suppress(errors.UserError, errors.TemporaryError):
-                    answer = await fetch()
+                try:
+                    seen = answer = await fetch()
+                except (errors.UserError, errors.TemporaryError) as error:
+                    seen = error
+                else:
                     if holds(answer):
                         return answer
                 await asyncio.sleep(0.1)
     except TimeoutError:
         raise errors.user_error(
-            f"the demo did not reach the expected state; the last one was {answer}"
+            f"the demo did not reach the expected state; the last one was {seen}"
         ) from None
 
 
