@@ -184,7 +184,7 @@ def parts_of(feed: git_feed.Feed, fleet_file: Path, **more: Any) -> composition.
         # A cluster that is back is asked again soon.
         "reach": transports.Limits(circuit=circuit_breaker.Rules(lasting=1.0, pause=0.5)),
         "executor_options": contexts.Options(
-            image_grace=timedelta(seconds=0.3), settle=timedelta(0)
+            image_grace=timedelta(seconds=0.3), drain_delay=timedelta(0)
         ),
         **more,
     }

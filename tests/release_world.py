@@ -119,7 +119,7 @@ class Releases:
             stage_world.Clock(),
             contexts.Options(
                 image_grace=timedelta(seconds=0.3),
-                settle=timedelta(0),
+                drain_delay=timedelta(0),
                 permissions=self.permissions,
             ),
             contexts.RunEnvironment("ana", "repository", "all of it", self._checkout),

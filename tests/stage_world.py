@@ -225,7 +225,7 @@ async def world(
         given = World(running, clients, described, sources)
         # Nobody is late here; the proxies of sandbox pods follow within moments.
         settle = timedelta(seconds=1.0 if settings.traffic else 0.1)
-        given.options = replace(given.options, settle=settle)
+        given.options = replace(given.options, drain_delay=settle)
         yield given
 
 

@@ -54,7 +54,7 @@ async def through(given: stage_world.World, kind: proxies.Kind) -> AsyncIterator
         pytest.skip(reason)
     if kind is not proxies.Kind.BUILT_IN:
         # Real ones read their configuration again in their own time.
-        given.options = replace(given.options, settle=timedelta(seconds=3))
+        given.options = replace(given.options, drain_delay=timedelta(seconds=3))
     async with proxies.before(given.running, kind) as urls:
         yield urls
 

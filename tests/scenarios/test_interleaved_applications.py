@@ -191,7 +191,9 @@ class Deployed:
             process = Process(client, chance, left, self.script.answered, self.written)
             pool: Any = _Pool(process, members)
             # What two variants leave behind is more than half of an application as small as this.
-            options = contexts.Options(settle=timedelta(seconds=0.01), allow_mass_deletion=True)
+            options = contexts.Options(
+                drain_delay=timedelta(seconds=0.01), allow_mass_deletion=True
+            )
             return process, stage_executor.ClusterExecutor(
                 self.application, pool, render, stage_world.Clock(), options
             )

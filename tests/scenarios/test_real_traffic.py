@@ -236,7 +236,7 @@ async def test_other_routers_divide_real_requests_and_lose_none(
     )
     settings = traffic_world.settings(crds=definitions, lag=0.3, drain=0.8)
     async with stage_world.world("us", application=described, settings=settings) as given:
-        given.options = replace(given.options, settle=timedelta(seconds=1))
+        given.options = replace(given.options, drain_delay=timedelta(seconds=1))
         for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2")):
             bodies = (stage_world.deployment(image), stage_world.service(), route)
             given.sources[commit] = [made(body) for body in bodies]
@@ -287,7 +287,7 @@ async def test_a_selector_moved_to_the_canary_and_back_loses_nothing() -> None:
 async def late(*, settle: float, lag: float) -> traffic_world.Users:
     """A canary that had half of the users is promoted and removed; proxies follow late."""
     async with istio_world(lag=lag, drain=1.0) as given:
-        given.options = replace(given.options, settle=timedelta(seconds=settle))
+        given.options = replace(given.options, drain_delay=timedelta(seconds=settle))
         await given.deployed(OLD)
         # One executor for all stages, as in a run: it knows when routes were changed.
         async with traffic_world.users(given) as users, given.one_run():

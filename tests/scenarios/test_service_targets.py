@@ -168,7 +168,7 @@ async def test_a_promotion_that_fails_halfway_goes_back() -> None:
     """The Services are switched already when the run is cancelled; v1 is still there."""
     async with given("us") as releases, releases.world.watched_traffic("us") as lost:
         world = releases.world
-        world.options = contexts.Options(settle=timedelta(0))
+        world.options = contexts.Options(drain_delay=timedelta(0))
         async with world.one_run():
             for name, options in (
                 (rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions()),

@@ -1,6 +1,8 @@
 """How traffic gets to the variants of an application: the router, its options, its objects."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -24,6 +26,21 @@ class RoutingMethod(StrEnum):
     SMI = "smi"
     NGINX = "nginx"
     TRAEFIK = "traefik"
+
+
+#: How long the proxies of a router take to follow its objects, as they are by default: twice the
+#: longest that they wait between two looks, and a second. kube-proxy and the proxies of meshes are
+#: told within a second; Traefik waits two (`providersThrottleDuration`), which other
+#: implementations of the Gateway API do not exceed; the NGINX Ingress controller reloads three
+#: times in ten seconds (`sync-rate-limit`).
+DRAIN_DELAYS: Mapping[RoutingMethod, timedelta] = {
+    RoutingMethod.POD_SELECTOR: timedelta(seconds=3),
+    RoutingMethod.ISTIO: timedelta(seconds=3),
+    RoutingMethod.GATEWAY_API: timedelta(seconds=5),
+    RoutingMethod.SMI: timedelta(seconds=3),
+    RoutingMethod.NGINX: timedelta(seconds=8),
+    RoutingMethod.TRAEFIK: timedelta(seconds=5),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +213,12 @@ class TrafficRouting:
         "variant each.",
         False,
     )
+    drain_delay: timedelta | None = options.option(
+        "How long pods stay after the routes have left them, for proxies follow late. Empty: "
+        + ", ".join(f"{delay.seconds}s for `{method}`" for method, delay in DRAIN_DELAYS.items())
+        + ".",
+        None,
+    )
     services: VariantServices = options.option(
         "Names of those Services; not for `podselector` and `istio`.", VariantServices()
     )
@@ -206,3 +229,8 @@ class TrafficRouting:
     smi: SmiRouting = options.option("Options of the SMI router.", SmiRouting())
     nginx: NginxRouting = options.option("Options of the NGINX Ingress router.", NginxRouting())
     traefik: TraefikRouting = options.option("Options of the Traefik router.", TraefikRouting())
+
+    @property
+    def patience(self) -> timedelta:
+        """How long pods stay after the routes have left them."""
+        return DRAIN_DELAYS[self.method] if self.drain_delay is None else self.drain_delay

@@ -150,7 +150,7 @@ class ClusterExecutor:
                 meter=self.meter,
                 rendezvous=rendezvous,
                 propagation=self._settling.setdefault(
-                    task.target, contexts.RoutePropagation(self.options.settle)
+                    task.target, contexts.RoutePropagation(self._drain_delay)
                 ),
                 adoption=self._adoptions.setdefault(task.target, adoptions.Adoption()),
                 begun=task.begun,
@@ -163,6 +163,12 @@ class ClusterExecutor:
                 options=self.options,
             )
         )
+
+    @property
+    def _drain_delay(self) -> timedelta:
+        if self.options.drain_delay is not None:
+            return self.options.drain_delay
+        return self.application.traffic_routing.patience
 
     async def conclude(self, ended: state.Run) -> None:
         """Let go of what was kept for a way back, where the run has ended well.

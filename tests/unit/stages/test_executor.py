@@ -252,12 +252,12 @@ def test_a_run_may_do_little_unless_it_is_said() -> None:
     given: Mapping[str, object] = {
         "allow_mass_deletion": options.allow_mass_deletion,
         "image_grace": options.image_grace,
-        "settle": options.settle,
+        "drain_delay": options.drain_delay,
     }
     assert given == {
         "allow_mass_deletion": False,
         "image_grace": 20 * SECOND,
-        "settle": 3 * SECOND,
+        "drain_delay": None,
     }
 
 

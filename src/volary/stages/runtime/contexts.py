@@ -72,8 +72,8 @@ class Options:
     allow_mass_deletion: bool = False
     #: How long an image that cannot be pulled may stay so before a rollout gives up.
     image_grace: timedelta = timedelta(seconds=20)
-    #: How long pods stay after the routes have left them: proxies follow late.
-    settle: timedelta = timedelta(seconds=3)
+    #: How long pods stay after the routes have left them; None: as their application says.
+    drain_delay: timedelta | None = None
     permissions: Permissions = field(default_factory=Permissions)
 
 

@@ -127,7 +127,7 @@ async def test_pods_stay_until_proxies_have_followed_the_service_that_left_them(
     )
     async with stage_world.world("us", application=app) as given:
         patience = timedelta(seconds=1.5)
-        given.options = replace(given.options, settle=patience)
+        given.options = replace(given.options, drain_delay=patience)
         given.sources = {
             commit: [
                 stage_world.made(stage_world.service(**labels)),
