@@ -9,6 +9,7 @@ from pathlib import Path
 from volary.cli import console, exit_codes
 from volary.cli.lint import (
     manifest_checks,
+    pod_termination,
     project_checks,
     project_file,
     routes,
@@ -67,6 +68,7 @@ def run(
     problems += manifest_checks.check_replicas(root, loaded)
     problems += manifest_checks.check_overrides(root, loaded)
     problems += routes.findings(root, loaded)
+    problems += pod_termination.check(root, loaded)
     if team is not None:
         problems += project_checks.findings(root, loaded, team, members)
     if as_json:
