@@ -55,7 +55,7 @@ class ObjectDrift:
             case drifts.Verb.DIFFERS:
                 first, *others = self.differences
                 more = len(others) + self.omitted
-                return describe(first) + (f"; {more} more" if more else "")
+                return describe(first) + (f"; {phrases.count(more, 'field')} more" if more else "")
 
     @property
     def sentence(self) -> str:
@@ -134,13 +134,16 @@ def changed(before: Comparison | None, after: Comparison) -> tuple[str, ...]:
 def summarize(clusters: Sequence[ClusterComparison]) -> str:
     """Return one sentence over clusters; those that are out of sync count most."""
     drifted = [one for one in clusters if one.status is _Word.OUT_OF_SYNC]
-    if drifted:
-        names = phrases.first_of([one.name for one in drifted])
-        return f"{names}: {drifted[0].reason}"
-    told = [one for one in clusters if one.status is not _Word.IN_SYNC]
-    if told:
-        return f"{phrases.first_of([one.name for one in told])}: {told[0].reason}"
-    return "every object is as Git says"
+    told = drifted or [one for one in clusters if one.status is not _Word.IN_SYNC]
+    return _reason_of_several(told) if told else "every object is as Git says"
+
+
+def _reason_of_several(clusters: Sequence[ClusterComparison]) -> str:
+    """Say the reason of the first, with all that share it, and where there are others."""
+    first = clusters[0].reason
+    same = phrases.first_of([one.name for one in clusters if one.reason == first])
+    others = phrases.first_of([one.name for one in clusters if one.reason != first])
+    return f"{same}: {first}" + (f"; something else in {others}" if others else "")
 
 
 def of_cluster(
