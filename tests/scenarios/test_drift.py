@@ -249,6 +249,7 @@ async def test_drift_is_repaired_and_nothing_is_pruned(tmp_path: Path) -> None:
         await hand(given, "us", "set", "image", WEB, f"simple={V2}")
         await hand(given, "us", "delete", "configmap/simple")
         held = await until_told(given, "out_of_sync", "paused by ana")
+        repair_after = (await given.service.drift.get("simple")).repair_after
         image = given.world.images("us").split()[0]
 
         await given.service.ask_application("resume", "simple", ANA)
@@ -260,6 +261,7 @@ async def test_drift_is_repaired_and_nothing_is_pruned(tmp_path: Path) -> None:
 
     assert image == V2
     assert "us: the application is paused by ana: on television" in held.reason
+    assert repair_after is None
     assert restored == V1
     assert given.world.find("us", "ConfigMap", "simple") is not None
     assert newest.strategy == "quick_sync"
@@ -428,6 +430,7 @@ async def test_volary_diff_exits_as_kubectl_diff_does(tmp_path: Path) -> None:
     assert lines[-1] == "eu: in sync: 3 objects as Git says"
     assert json_text.loads(whole.out)["status"] == "outOfSync"
     assert "us" not in other.out
+    assert re.fullmatch("simple [0-9a-f]{7}: in sync", other.out.splitlines()[0])
     assert "hint: known here: us, eu" in wrong.err
     assert nobody.code == 2
     assert "eu: unknown: " in unclear.out

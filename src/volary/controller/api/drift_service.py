@@ -7,7 +7,7 @@ from volary.controller import refusals
 from volary.controller.api import live_representations, live_service
 from volary.controller.drift import comparer, comparisons
 from volary.controller.status import application_state, application_statuses, drift_states
-from volary.model import drift_rules, errors, json
+from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.store import records, stores
 
@@ -133,11 +133,6 @@ def of_comparison(
     reason = compared.reason
     if is_drifted and state.unrepaired:
         reason = f"{reason}; {state.unrepaired}"
-    repair_after = None
-    if is_drifted and compared.mode is drift_rules.DriftMode.REPAIR:
-        fields = frozenset().union(*(one.fields for one in compared.clusters))
-        if not drift_states.is_fought_over(state, fields):
-            repair_after = drift_states.next_repair(state, fields, compared.window)
     return live_representations.Drift(
         application=compared.application,
         commit=compared.commit,
@@ -145,7 +140,7 @@ def of_comparison(
         status=compared.status.value,
         reason=reason,
         since=state.since if is_drifted else None,
-        repair_after=repair_after,
+        repair_after=state.repair_after if is_drifted else None,
         clusters=tuple(_cluster(one, state) for one in compared.clusters),
     )
 

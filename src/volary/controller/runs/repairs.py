@@ -87,7 +87,7 @@ class Repair:
     ) -> application_state.StateChange:
         """Say why nothing is repaired."""
         status = requested.application.status
-        told = replace(status.drift, unrepaired=reason)
+        told = replace(status.drift, unrepaired=reason, repair_after=None)
         left = _without(status, requested.run_request.id)
         return application_state.StateChange(replace(status, repair=left, drift=told))
 

@@ -70,6 +70,8 @@ class DriftState:
     calm_since: datetime | None = None
     #: Why nothing is repaired although that is wished, one sentence; empty: nothing keeps it.
     unrepaired: str = ""
+    #: When it is repaired next, where nothing but the time since the last repair keeps it.
+    repair_after: datetime | None = None
 
     @property
     def since(self) -> datetime | None:
@@ -103,6 +105,7 @@ def with_drifted(
         calm_since=calm if state.repairs is not None and not is_over else None,
         repairs=None if is_over else state.repairs,
         unrepaired="",
+        repair_after=None,
     )
 
 
@@ -130,4 +133,5 @@ def with_repair(state: DriftState, fields: frozenset[str], now: datetime) -> Dri
     again = before is not None and not fields.isdisjoint(before.fields)
     kept = tuple(sorted(fields)[:MOST_FIELDS])
     times = before.times + 1 if before is not None and again else 1
-    return replace(state, repairs=Repairs(times, now, kept), unrepaired="")
+    repairs = Repairs(times, now, kept)
+    return replace(state, repairs=repairs, unrepaired="", repair_after=None)
