@@ -11,9 +11,6 @@ from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.store import records, stores
 
-#: How a cluster is that was compared.
-_COMPARED = (drift_states.SyncWord.IN_SYNC, drift_states.SyncWord.OUT_OF_SYNC)
-
 
 @dataclass(slots=True)
 class DriftService:
@@ -40,9 +37,9 @@ class DriftService:
     def words(self, known: records.ApplicationRecord, cluster: str) -> live_service.DriftWords:
         """Return how an application's objects in a cluster compared last."""
         compared = self._of_cluster(known, cluster)
-        if compared is None or compared.status not in _COMPARED:
+        if compared is None or not compared.is_known:
             return live_service.DriftWords()
-        drifted = {one.key: one.verb.value for one in compared.objects}
+        drifted = {key: verb.value for key, verb in compared.verbs.items()}
         return live_service.DriftWords(drifted, drift_states.SyncWord.IN_SYNC.value)
 
     async def compared(

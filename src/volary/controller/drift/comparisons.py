@@ -80,6 +80,16 @@ class ClusterComparison:
     shared: tuple[str, ...] = ()
 
     @property
+    def is_known(self) -> bool:
+        """Whether its objects could be compared."""
+        return self.status in (_Word.IN_SYNC, _Word.OUT_OF_SYNC)
+
+    @property
+    def verbs(self) -> dict[manifest.ResourceKey, drifts.Verb]:
+        """How objects that are not as Git says are not."""
+        return {one.key: one.verb for one in self.objects}
+
+    @property
     def fields(self) -> frozenset[str]:
         """What a repair would change, to tell whether it is the same again."""
         return frozenset(
@@ -121,14 +131,19 @@ class Comparison:
         return self.problem or summarize(self.clusters)
 
 
-def changed(before: Comparison | None, after: Comparison) -> tuple[str, ...]:
-    """Return the clusters of which another result is known than before."""
+def changed(
+    before: Comparison | None, after: Comparison
+) -> dict[str, frozenset[manifest.ResourceKey] | None]:
+    """Return by cluster the objects that compare otherwise than before; None: all of them."""
     known = {one.name: one for one in before.clusters} if before is not None else {}
-
-    def result(one: ClusterComparison | None) -> object:
-        return one and (one.status, [(each.key, each.verb) for each in one.objects])
-
-    return tuple(one.name for one in after.clusters if result(one) != result(known.get(one.name)))
+    found: dict[str, frozenset[manifest.ResourceKey] | None] = {}
+    for one in after.clusters:
+        last = known.get(one.name)
+        if one.is_known != (last is not None and last.is_known):
+            found[one.name] = None
+        elif last is not None and (differs := last.verbs.items() ^ one.verbs.items()):
+            found[one.name] = frozenset(key for key, _ in differs)
+    return found
 
 
 def summarize(clusters: Sequence[ClusterComparison]) -> str:

@@ -95,6 +95,22 @@ def test_what_could_not_be_compared_is_unknown_unless_something_differs() -> Non
     assert seen().reason == "3 objects as Git says"
 
 
+def test_what_compares_otherwise_is_told_by_object() -> None:
+    def compared(*clusters: comparisons.ClusterComparison) -> comparisons.Comparison:
+        mode = drift_rules.DriftMode.REPORT
+        return comparisons.Comparison("shop", "c1", mode, timedelta(minutes=5), NOON, clusters)
+
+    same, missing = seen(), seen(drifts.DriftedObject(KEY, drifts.Verb.MISSING, wanted=WEB))
+    silent = comparisons.ClusterComparison("us", Word.UNKNOWN, "it does not answer")
+
+    assert comparisons.changed(compared(same), compared(same)) == {}
+    assert comparisons.changed(compared(same), compared(missing)) == {"us": {KEY}}
+    assert comparisons.changed(compared(missing), compared(same)) == {"us": {KEY}}
+    assert comparisons.changed(compared(missing), compared(silent)) == {"us": None}
+    assert comparisons.changed(None, compared(same)) == {"us": None}
+    assert comparisons.changed(None, compared(silent)) == {}
+
+
 def test_what_is_said_of_a_cluster_is_so_there() -> None:
     """Clusters that drifted in the same way share a sentence, others are named apart."""
 
