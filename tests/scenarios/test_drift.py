@@ -300,6 +300,19 @@ async def test_two_who_fight_over_a_field_are_left_to_people(tmp_path: Path) -> 
     assert runs == 4
 
 
+async def test_a_repair_that_is_refused_says_so(tmp_path: Path) -> None:
+    """Fields of controllers are not taken from them, by a repair either."""
+    async with released(tmp_path, "us", files=repairing(tmp_path)) as given:
+        data = '{"data":{"GREETING":"theirs"}}'
+        await hand(given, "us", "patch", "cm/simple", "--field-manager=meddler", "-p", data)
+        told = await until_told(given, "out_of_sync", "no more repairs after 3 repairs: ")
+        runs = [run.status for run in await given.runs()]
+
+    assert "the last failed: " in told.reason
+    assert "meddler owns .data.GREETING" in told.reason
+    assert runs == ["failed"] * 3 + ["succeeded"]
+
+
 async def test_a_cluster_that_is_silent_is_neither_in_nor_out_of_sync(tmp_path: Path) -> None:
     async with released(tmp_path, "us", "eu") as given:
         await hand(given, "us", "set", "image", WEB, f"simple={V2}")

@@ -53,6 +53,8 @@ class Repairs:
     last: datetime
     #: What was not as Git said, as `CLUSTER OBJECT FIELD`.
     fields: tuple[str, ...]
+    #: Why the last of them failed; empty: it did not, or has not ended.
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,13 @@ def is_fought_over(state: DriftState, fields: frozenset[str]) -> bool:
     if repairs is None or repairs.times < MOST_REPAIRS:
         return False
     return not fields.isdisjoint(repairs.fields)
+
+
+def with_failure(state: DriftState, reason: str) -> DriftState:
+    """Return the state once the last repair has failed."""
+    if state.repairs is None:
+        return state
+    return replace(state, repairs=replace(state.repairs, failure=reason))
 
 
 def with_repair(state: DriftState, fields: frozenset[str], now: datetime) -> DriftState:
