@@ -280,8 +280,7 @@ async def test_two_who_fight_over_a_field_are_left_to_people(tmp_path: Path) -> 
             while True:
                 body = given.world.find("us", "Deployment", "simple")
                 if body is not None and body["spec"]["replicas"] == 2:
-                    words = ("patch", WEB, "--field-manager=meddler", "-p", patch)
-                    await hand(given, "us", *words)
+                    await hand(given, "us", "patch", WEB, "-p", patch)
                 await asyncio.sleep(0.05)
 
         async with asyncio.TaskGroup() as group:
@@ -292,7 +291,7 @@ async def test_two_who_fight_over_a_field_are_left_to_people(tmp_path: Path) -> 
             shown = await until_drift(given, "outOfSync", "spec.replicas")
             meddling.cancel()
 
-    assert "meddler changes spec.replicas back each time" in told.reason
+    assert "kubectl-patch changes spec.replicas back each time" in told.reason
     assert "name the manager or the field under ignoreDifferences" in shown.reason
     assert shown.repair_after is None
     assert noted.count("drift.repair") == 3
