@@ -2,6 +2,8 @@
 
 Run by `benchmarks.livestate`. The same controller compares in both ways, one after the other: from
 what its watches tell, and by asking the cluster for every object, as it does where it cannot watch.
+And once with many applications of one object, by watches alone, where releasing them first is most
+of what it takes.
 """
 
 import asyncio
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 CLUSTERS = 2
 SIZES = (10, 40)
+#: Applications and clusters of a fleet.
+FLEET = (1000, 4)
 #: Applications that are changed by hand, at most.
 _CHANGED = 10
 _IDLE = 60.0
@@ -40,9 +44,9 @@ _CONFIG = """apiVersion: v1
 kind: ConfigMap
 metadata: {{name: {name}}}
 data: {{text: "as Git says"}}
----
 """
-_SERVICE = """apiVersion: v1
+_SERVICE = """---
+apiVersion: v1
 kind: Service
 metadata: {{name: {name}}}
 spec: {{selector: {{app: {name}}}, ports: [{{port: 80}}]}}
@@ -76,6 +80,25 @@ class Measured:
     asked: Way
 
 
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What many applications cost, compared by watches."""
+
+    applications: int
+    clusters: int
+    #: Of a minute in which nothing happened: requests, and seconds of the controller's CPU.
+    idle: int
+    idle_cpu: float
+    #: Requests for each object that drifted, and seconds until it was told.
+    drifted: float
+    told: float
+    last_told: float
+    #: MiB of the controller, at most.
+    peak: float
+    #: Of the machine in the end.
+    load: float
+
+
 def measure(applications: int) -> Measured:
     """Measure in a process of its own."""
     argv = [sys.executable, "-m", "benchmarks.drifting", str(applications)]
@@ -85,7 +108,13 @@ def measure(applications: int) -> Measured:
     )
 
 
-def render(found: Sequence[Measured]) -> str:
+def measure_fleet(applications: int, clusters: int) -> Fleet:
+    """Measure many applications in a process of its own."""
+    argv = [sys.executable, "-m", "benchmarks.drifting", str(applications), str(clusters)]
+    return Fleet(**json.loads(usage.output(argv)))
+
+
+def render(found: Sequence[Measured], fleet: Fleet) -> str:
     """Return the section of the page."""
     rows = [
         (f"| {each.applications} | {name} |")
@@ -112,19 +141,25 @@ machine and on what else it does (its load average was {os.getloadavg()[0]:.0f} 
 
 Requests of {_IDLE:.0f} seconds in which nothing happened, but for those that ask whether a cluster
 is there: {idle}. By watches a change costs what its object does, the read and the dry run where it
-drifts, and does not grow with what there is beside it: the same is to be expected of 1,000
-applications on 20 clusters, which was not measured. By asking it grows with the objects of the
+drifts, and does not grow with what there is beside it. By asking it grows with the objects of the
 application and with its clusters.
+
+{fleet.applications:,} applications of one ConfigMap on {fleet.clusters} clusters each, compared by
+watches: a minute in which nothing happened took {fleet.idle} requests and {fleet.idle_cpu:.2f} s of
+the controller's CPU. Of {_CHANGED} objects that somebody changed at once, each took
+{fleet.drifted:.1f} requests, and was told after {fleet.told:.2f} s (median; {fleet.last_told:.2f} s
+the last). The controller had {fleet.peak:.0f} MiB at most, the release of everything included. The
+machine's load average was {fleet.load:.0f}.
 """
 
 
-def _files(names: Sequence[str]) -> dict[str, dict[str, str]]:
+def _files(names: Sequence[str], *, more: bool = True) -> dict[str, dict[str, str]]:
+    """Return the files of applications; with `more` objects than one."""
     return {
         name: {
             "volary.yaml": _APPLICATION.format(name=name),
             "objects.yaml": _CONFIG.format(name=name)
-            + _CONFIG.format(name=f"{name}-more")
-            + _SERVICE.format(name=name),
+            + ("---\n" + _CONFIG.format(name=f"{name}-more") + _SERVICE.format(name=name)) * more,
         }
         for name in names
     }
@@ -156,6 +191,8 @@ class _Bench:
         self._names = names
         self._comparer = given.service.drift.comparer
         self._round = 0
+        #: Seconds between two looks at what was told: seldom where each reads many.
+        self._look = max(0.02, len(names) / 5000)
 
     def count(self) -> int:
         """Return the requests since the last call, but for those that ask who is there."""
@@ -166,12 +203,19 @@ class _Bench:
         from volary.controller.status import application_state, application_statuses
         from volary.store import records
 
-        page = await self._given.service.store.applications.list(
-            records.ApplicationFilter(), limit=500
-        )
+        found: list[records.ApplicationRecord] = []
+        cursor = ""
+        while True:
+            page = await self._given.service.store.applications.list(
+                records.ApplicationFilter(), cursor=cursor, limit=500
+            )
+            found += page.items
+            cursor = page.cursor
+            if not cursor:
+                break
         return [
             application_state.ApplicationState(one, application_statuses.of_record(one))
-            for one in page.items
+            for one in found
         ]
 
     async def settle(self) -> None:
@@ -184,6 +228,8 @@ class _Bench:
             ):
                 break
             await asyncio.sleep(0.5)
+        else:
+            raise RuntimeError("not every application was compared and is in sync")
         await asyncio.sleep(_REST)
 
     async def way(self) -> Way:
@@ -202,7 +248,7 @@ class _Bench:
         some = self._names[:_CHANGED]
         changed = await self._changed(some)
         await asyncio.sleep(_REST)
-        drifted, took = await self._drifted(some)
+        drifted, took = await self.drifted(some)
         return Way(quiet, cpu, changed, drifted, took[len(took) // 2], took[-1])
 
     async def _write(self, name: str, metadata: dict[str, object], text: str) -> None:
@@ -226,7 +272,7 @@ class _Bench:
         await asyncio.sleep(_REST)
         return self.count() / len(names) - 1
 
-    async def _drifted(self, names: Sequence[str]) -> tuple[float, list[float]]:
+    async def drifted(self, names: Sequence[str]) -> tuple[float, list[float]]:
         """Return the requests for each object that drifts, and how long it took to be told."""
         loop = asyncio.get_running_loop()
         self.count()
@@ -240,7 +286,7 @@ class _Bench:
                 name = state.record.name
                 if name in began and name not in took and state.status.drift.clusters:
                     took[name] = loop.time() - began[name]
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(self._look)
         requests = self.count() / len(names) - 1
         for name in names:
             await self._write(name, {}, "as Git says")
@@ -287,5 +333,39 @@ async def _work(number: int) -> Measured:
     return Measured(number, idle, watched, asked)
 
 
+async def _work_fleet(number: int, clusters: int) -> Fleet:
+    names = [f"app-{each:05}" for each in range(number)]
+    with tempfile.TemporaryDirectory(prefix="volary-bench-") as made:
+        base = Path(made)
+        author = watching.Author(base / "repository.git")
+        first = author.commit(_files(names, more=False), "first")
+        with serving.running(base / "sandbox", clusters) as sandbox:
+            async with (
+                watching.controller(sandbox.fleet_file, base) as given,
+                _meddler(sandbox) as meddler,
+            ):
+                await given.until_applications(number, lambda each: each.running_commit == first)
+                bench = _Bench(given, sandbox, names, meddler)
+                await bench.settle()
+                bench.count()
+                meter = usage.Meter()
+                await asyncio.sleep(_IDLE)
+                used, idle = meter.read(), bench.count()
+                drifted, took = await bench.drifted(names[:_CHANGED])
+    return Fleet(
+        number,
+        clusters,
+        idle,
+        used.cpu,
+        drifted,
+        took[len(took) // 2],
+        took[-1],
+        usage.own_peak(),
+        os.getloadavg()[0],
+    )
+
+
 if __name__ == "__main__":
-    print(json.dumps(asdict(asyncio.run(_work(int(sys.argv[1]))))))
+    _sizes = [int(each) for each in sys.argv[1:]]
+    _found = asyncio.run(_work_fleet(*_sizes) if len(_sizes) > 1 else _work(*_sizes))
+    print(json.dumps(asdict(_found)))

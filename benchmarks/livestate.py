@@ -413,7 +413,10 @@ def main() -> None:
         held = hold(chosen.hold, chosen.applications, chosen.clusters)
         sys.stdout.write(json.dumps({name: getattr(held, name) for name in held.__slots__}))
         return
-    drift = drifting.render([drifting.measure(size) for size in drifting.SIZES])
+    drift = drifting.render(
+        [drifting.measure(size) for size in drifting.SIZES],
+        drifting.measure_fleet(*drifting.FLEET),
+    )
     if chosen.only:
         rest, _, _ = chosen.output.read_text().partition(drifting.HEADING)
         chosen.output.write_text(rest + drift)

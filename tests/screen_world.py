@@ -119,6 +119,14 @@ class Screens:
                     return shown
                 await asyncio.sleep(0.1)
 
+    async def until_ended(self) -> None:
+        """Wait until no run is under way."""
+        async with asyncio.timeout(process_time.HANG):
+            while any(  # noqa: ASYNC110
+                run["finished"] is None for run in await self.people_see("runs")
+            ):
+                await asyncio.sleep(0.1)
+
     async def until_images(self, **images: str) -> None:
         """Wait until clusters run these, all pods ready."""
         async with asyncio.timeout(process_time.HANG):
@@ -185,6 +193,7 @@ async def confirm(tab: browser_world.Tab, *, reason: str = "", keys: bool = Fals
         await dialog.get_by_role("textbox").fill(reason)
     submit = dialog.locator("button[type=submit]")
     changed, refused = dialog.locator(".action-changed"), dialog.locator(".action-error")
+    sending = dialog.locator("button[type=submit][aria-busy=true]")
     async with asyncio.timeout(process_time.HANG):
         while True:
             said = await dialog.locator("p").first.inner_text()
@@ -193,13 +202,15 @@ async def confirm(tab: browser_world.Tab, *, reason: str = "", keys: bool = Fals
                 await tab.page.keyboard.press("Enter")
             else:
                 await submit.click()
-            while await dialog.count() and not await changed.count():
-                assert not await refused.count(), await dialog.inner_text()
+            while await sending.count():  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.05)
             if not await dialog.count():
                 return str(said)
-            await submit.click()  # it was read again
-            await changed.wait_for(state="detached")
+            assert not await refused.count(), await dialog.inner_text()
+            # It changed before it was pressed, so that meant that it was read; or has by now.
+            if await changed.count():
+                await submit.click()
+                await changed.wait_for(state="detached")
 
 
 async def violations(tab: browser_world.Tab) -> list[str]:

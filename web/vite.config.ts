@@ -27,7 +27,8 @@ export default defineConfig({
     setupFiles: ['tests/setup.ts'],
     include: ['src/**/*.test.{ts,tsx}', 'tests/**/*.test.ts'],
     restoreMocks: true,
-    testTimeout: 60_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // jsdom and a pool of two: this runs on small machines beside other things.
     maxWorkers: 2,
     minWorkers: 1,

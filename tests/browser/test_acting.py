@@ -35,6 +35,8 @@ async def test_a_release_is_approved_tried_again_gone_on_without_a_cluster_and_t
 
             await _take_back(given, ana)
             await given.until_images(us=V2, eu=V2, asia=V2)
+            # What a question says of going back changes when this is over.
+            await given.until_ended()
             await _go_back_to_the_first(given, ana)
             ana.check()
             watcher.check()

@@ -165,9 +165,15 @@ async def test_a_viewer_is_refused_what_a_viewer_may_not(
         async with chromium.tab(world.url) as eve:
             await eve.open("/runs/run-web")
             await eve.log_in(token)
+            buttons = eve.page.locator("button[data-verb]")
+            await buttons.first.focus()
+            await eve.page.get_by_text("token:eve may not deploy here").first.wait_for()
+            pressable = await eve.page.locator("button[data-verb]:not([aria-disabled])").count()
             seen, _ = await eve.ask("GET", "/api/v1/runs/run-web")
             denied, problem = await eve.ask("POST", PAUSE)
+            eve.check()
 
+    assert pressable == 0, "each says why it cannot be pressed"
     assert (seen, denied) == (200, 403)
     assert "token:eve may not deploy here" in problem
 

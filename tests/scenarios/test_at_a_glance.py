@@ -122,3 +122,19 @@ async def test_two_tabs_act_on_one_approval_and_a_refused_commit_stands_among_th
         (head, "succeeded"),
         (old, "succeeded"),
     ]
+
+
+async def test_the_overview_goes_on_in_the_terminal(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us") as world, team(tmp_path, world) as people:
+        await people.known()
+        environment = {"VOLARY_SERVER": people.url, "VOLARY_TOKEN": people.token}
+        following = world.start("overview", "--watch", "-o", "json", **environment)
+        async with asyncio.timeout(process_time.HANG), following as watching:
+            first = json.loads(await watching.process.stdout.readline())
+            world.edit("app.pipecd.yaml", FIRST, ALWAYS + FIRST + GATE, message="Ask first")
+            last = first
+            while not last["attention"]:
+                last = json.loads(await watching.process.stdout.readline())
+
+    assert first["sentence"] == "none of 1 application needs you"
+    assert [one["kind"] for one in last["attention"]] == ["approval"]

@@ -249,6 +249,7 @@ async def test_drift_is_repaired_and_nothing_is_pruned(tmp_path: Path) -> None:
         await hand(given, "us", "set", "image", WEB, f"simple={V2}")
         await hand(given, "us", "delete", "configmap/simple")
         held = await until_told(given, "out_of_sync", "paused by ana")
+        repair_after = (await given.service.drift.get("simple")).repair_after
         image = given.world.images("us").split()[0]
 
         await given.service.ask_application("resume", "simple", ANA)
@@ -260,6 +261,7 @@ async def test_drift_is_repaired_and_nothing_is_pruned(tmp_path: Path) -> None:
 
     assert image == V2
     assert "us: the application is paused by ana: on television" in held.reason
+    assert repair_after is None
     assert restored == V1
     assert given.world.find("us", "ConfigMap", "simple") is not None
     assert newest.strategy == "quick_sync"
@@ -278,8 +280,7 @@ async def test_two_who_fight_over_a_field_are_left_to_people(tmp_path: Path) -> 
             while True:
                 body = given.world.find("us", "Deployment", "simple")
                 if body is not None and body["spec"]["replicas"] == 2:
-                    words = ("patch", WEB, "--field-manager=meddler", "-p", patch)
-                    await hand(given, "us", *words)
+                    await hand(given, "us", "patch", WEB, "-p", patch)
                 await asyncio.sleep(0.05)
 
         async with asyncio.TaskGroup() as group:
@@ -290,12 +291,25 @@ async def test_two_who_fight_over_a_field_are_left_to_people(tmp_path: Path) -> 
             shown = await until_drift(given, "outOfSync", "spec.replicas")
             meddling.cancel()
 
-    assert "meddler changes spec.replicas back each time" in told.reason
+    assert "kubectl-patch changes spec.replicas back each time" in told.reason
     assert "name the manager or the field under ignoreDifferences" in shown.reason
     assert shown.repair_after is None
     assert noted.count("drift.repair") == 3
     assert noted.count("drift.given-up") == 1
     assert runs == 4
+
+
+async def test_a_repair_that_is_refused_says_so(tmp_path: Path) -> None:
+    """Fields of controllers are not taken from them, by a repair either."""
+    async with released(tmp_path, "us", files=repairing(tmp_path)) as given:
+        data = '{"data":{"GREETING":"theirs"}}'
+        await hand(given, "us", "patch", "cm/simple", "--field-manager=meddler", "-p", data)
+        told = await until_told(given, "out_of_sync", "no more repairs after 3 repairs: ")
+        runs = [run.status for run in await given.runs()]
+
+    assert "the last failed: " in told.reason
+    assert "meddler owns .data.GREETING" in told.reason
+    assert runs == ["failed"] * 3 + ["succeeded"]
 
 
 async def test_a_cluster_that_is_silent_is_neither_in_nor_out_of_sync(tmp_path: Path) -> None:
@@ -428,6 +442,7 @@ async def test_volary_diff_exits_as_kubectl_diff_does(tmp_path: Path) -> None:
     assert lines[-1] == "eu: in sync: 3 objects as Git says"
     assert json_text.loads(whole.out)["status"] == "outOfSync"
     assert "us" not in other.out
+    assert re.fullmatch("simple [0-9a-f]{7}: in sync", other.out.splitlines()[0])
     assert "hint: known here: us, eu" in wrong.err
     assert nobody.code == 2
     assert "eu: unknown: " in unclear.out

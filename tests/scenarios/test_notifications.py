@@ -9,6 +9,7 @@ from aiohttp import web
 
 import command_world
 import controller_world
+import kubectl
 from volary.model import server_settings
 
 
@@ -84,6 +85,39 @@ async def test_a_push_is_told_from_its_trigger_to_its_end(tmp_path: Path) -> Non
     assert ["planer" in warning for warning in stands.warnings] == [True]
     told_in = [each.event for each in feed if "planer" in str(each.document)]
     assert told_in == ["run-started"]
+
+
+@kubectl.needed
+async def test_drift_is_told_when_it_begins_and_when_it_is_over(tmp_path: Path) -> None:
+    heard: list[dict[str, object]] = []
+
+    async def take(request: web.Request) -> web.Response:
+        heard.append(await request.json())
+        return web.Response()
+
+    async with (
+        receiving(take) as url,
+        command_world.world(tmp_path, "us", "eu", tls=True, speed=60.0) as world,
+    ):
+        hook = server_settings.OutgoingWebhook(f"{url}/")
+        events = ("APPLICATION_OUT_OF_SYNC", "APPLICATION_SYNCED")
+        told = server_settings.Notifications(
+            (server_settings.Route("drift", "hook", events=events),),
+            (server_settings.Receiver("hook", webhook=hook),),
+        )
+        async with controller_world.controlled(world, notifications=told) as given:
+            await given.until_application(lambda each: each.status == "synced")
+            us = world.running.clusters["us"]
+            await kubectl.run(us, "set", "image", "deployment/simple", "simple=example/simple:v2")
+            await given.until_application(lambda _: len(heard) == 1)
+            await kubectl.run(us, "set", "image", "deployment/simple", "simple=example/simple:v1")
+            await given.until_application(lambda _: len(heard) == 2)
+
+    assert [each["event"] for each in heard] == list(events)
+    assert [each["application"] for each in heard] == ["simple", "simple"]
+    assert str(heard[0]["reason"]).endswith(
+        "is example/simple:v2, Git says example/simple:v1 (by kubectl-set)"
+    )
 
 
 async def test_a_request_that_a_newer_one_replaced_says_so_in_its_message(tmp_path: Path) -> None:

@@ -315,12 +315,12 @@ async def test_the_tree_of_an_application_is_shown_and_followed(tmp_path: Path) 
         async with asyncio.timeout(process_time.HANG):
             while "Pod × 4" not in (summed := await people.volary(*tree)).out:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
-        one = await people.volary("get", "app", "simple", "--tree", "--cluster", "eu")
+        one = await people.volary("get", "app", "simple", "--cluster", "eu")
         document = await people.volary("get", "app", "simple", "--tree", "-o", "json")
         nowhere = await people.volary("get", "app", "simple", "--tree", "--cluster", "asia")
         senseless = await people.volary("get", "apps", "--tree")
 
-        following = ("get", "app", "simple", "--tree", "--watch", "-o", "json")
+        following = ("get", "app", "simple", "--watch", "-o", "json")
         environment = {"VOLARY_SERVER": people.url, "VOLARY_TOKEN": people.token}
         async with world.start(*following, **environment) as watching:
             first = json.loads(await watching.process.stdout.readline())
@@ -351,6 +351,6 @@ async def test_the_tree_of_an_application_is_shown_and_followed(tmp_path: Path) 
     assert "Pod × " not in one.out, one
     assert [cluster["name"] for cluster in json.loads(document.out)["clusters"]] == ["us", "eu"]
     assert "there is no cluster that simple is on, called asia" in nowhere.err, nowhere
-    assert "--tree belongs to `get app`" in senseless.err, senseless
+    assert "--watch belong to `get app NAME`" in senseless.err, senseless
     assert first["event"] == "tree"
     assert change["cluster"]["name"] == "us"

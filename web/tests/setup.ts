@@ -5,7 +5,7 @@ import { afterEach } from 'vitest';
 
 afterEach(cleanup);
 // Only a hang takes so long.
-configure({ asyncUtilTimeout: 20_000 });
+configure({ asyncUtilTimeout: 100_000 });
 
 // The test of the built pages runs without a browser.
 if (typeof window !== 'undefined') standIn();

@@ -8,7 +8,7 @@ looks at a tree hears of it, and whoever compares applied objects (`live_objects
 import asyncio
 import random
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -213,9 +213,17 @@ class LiveState:
         except TimeoutError:
             return
 
-    def mark(self, cluster: str, owner: ownership.Owner) -> None:
-        """Have a tree told anew: what is said of its objects elsewhere, as their drift, changed."""
-        if self._views.mark((cluster, owner.id)):
+    def mark(
+        self,
+        cluster: str,
+        owner: ownership.Owner,
+        objects: Collection[manifest.ResourceKey] | None = None,
+    ) -> None:
+        """Have objects of a tree told anew: what is said of them elsewhere, as drift, changed.
+
+        None: all of them.
+        """
+        if self._views.mark((cluster, owner.id), objects):
             self._wake()
 
     def _wake(self) -> None:

@@ -6,10 +6,11 @@ asked for in a while is forgotten.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from volary.livestate import cluster_follower, live_trees
+from volary.model.objects import manifest
 
 #: Removed nodes that are remembered of a view.
 _MOST_REMOVED = 5000
@@ -115,8 +116,8 @@ class Views:
         kept.tree, kept.status, kept.shown, kept.version = tree, status, shown, self.version
         return True
 
-    def mark(self, key: Key) -> bool:
-        """Count every node of a tree as changed: what is said of them elsewhere is another thing.
+    def mark(self, key: Key, objects: Collection[manifest.ResourceKey] | None = None) -> bool:
+        """Count nodes as changed, None: all of a tree: what is said of them elsewhere has.
 
         Returns whether somebody looks at it.
         """
@@ -125,7 +126,9 @@ class Views:
             return False
         self.version += 1
         kept.version = self.version
-        kept.changed = dict.fromkeys(kept.changed, self.version)
+        for uid, placed in kept.shown.items():
+            if objects is None or placed.node.key in objects:
+                kept.changed[uid] = self.version
         return True
 
     def forget_unasked(self, now: float) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from volary.livestate import cluster_follower, live_trees, nodes, views
+from volary.model.objects import manifest
 from volary.model.statuses import HealthStatus
 
 FIRST = 1000
@@ -67,6 +68,20 @@ def test_what_went_and_came_back_is_not_said_to_be_gone() -> None:
 
     assert change is not None
     assert (names(change), change.removed) == (["a"], ())
+
+
+def test_of_what_is_said_of_objects_elsewhere_only_these_are_told_again() -> None:
+    seen = views.Views(Cluster({"a": "1", "b": "1", "c": "1"}).build, FIRST)
+    first = seen.whole("us", "shop", 0.0).version
+
+    assert seen.mark(("us", "shop"), {manifest.ResourceKey("", "ConfigMap", "", "b")})
+    one = seen.since("us", "shop", first, 0.0)
+    assert seen.mark(("us", "shop"))
+    every = seen.since("us", "shop", first, 0.0)
+
+    assert names(one) == ["b"]
+    assert names(every) == ["a", "b", "c"]
+    assert not seen.mark(("eu", "shop"))
 
 
 def test_a_cluster_that_falls_silent_is_a_change() -> None:

@@ -288,14 +288,14 @@ def login(server: Annotated[str, typer.Argument(metavar="URL", help="The server.
     options.finish(commands.log_in(server))
 
 
-def _check_tree(noun: forms.Noun, *, tree: bool, narrowed: bool, direct: bool) -> None:
-    """Refuse options that would mean nothing."""
-    if tree and noun != "app":
-        raise typer.BadParameter("--tree belongs to `get app`")
-    if tree and direct:
-        raise typer.BadParameter("--tree asks a server; leave --fleet and --contexts out")
-    if narrowed and not tree:
-        raise typer.BadParameter("--cluster and --watch belong to `get app NAME --tree`")
+def _check_tree(noun: forms.Noun, *, direct: bool) -> None:
+    """Refuse a tree where there is none."""
+    if noun != "app":
+        raise typer.BadParameter("--tree, --cluster and --watch belong to `get app NAME`")
+    if direct:
+        raise typer.BadParameter(
+            "--tree, --cluster and --watch ask a server; leave --fleet and --contexts out"
+        )
 
 
 @app.command()
@@ -319,10 +319,10 @@ def get(
         bool, typer.Option("--tree", help="Of `app`: its live objects, down to the pods.")
     ] = False,
     cluster: Annotated[
-        str, typer.Option(metavar="NAME", help="With --tree: in one cluster. Default: summed.")
+        str, typer.Option(metavar="NAME", help="Of `app`: the tree of one cluster, not summed.")
     ] = "",
     watch: Annotated[
-        bool, typer.Option("--watch", help="With --tree: go on with what changes.")
+        bool, typer.Option("--watch", "-w", help="Of `app`: the tree, and what changes of it.")
     ] = False,
     server: options.Server = "",
     output: options.Output = forms.Form.TEXT,
@@ -333,8 +333,8 @@ def get(
     """
     from volary.cli.remote import application_tree, queries
 
-    _check_tree(noun, tree=tree, narrowed=bool(cluster or watch), direct=bool(fleet or contexts))
-
+    if tree := tree or bool(cluster) or watch:
+        _check_tree(noun, direct=bool(fleet or contexts))
     if removed and noun != "apps":
         raise typer.BadParameter("--removed belongs to `get apps`")
     if noun == "app" and not (name or app_name):

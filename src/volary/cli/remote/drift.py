@@ -55,8 +55,14 @@ def _of_cluster(document: json.JsonObject, name: str) -> json.JsonObject:
     """
     for one in document["clusters"]:
         if one["name"] == name:
-            return {**document, **{key: one[key] for key in ("status", "reason")}} | {
-                "clusters": [one]
+            since = (item["since"] for item in one["objects"] if item["since"])
+            repair_after = document["repairAfter"] if one["objects"] else None
+            return {
+                **document,
+                **{key: one[key] for key in ("status", "reason")},
+                "since": min(since, default=None),
+                "repairAfter": repair_after,
+                "clusters": [one],
             }
     names = [one["name"] for one in document["clusters"]]
     hint = readings.did_you_mean(name, names)

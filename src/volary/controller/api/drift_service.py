@@ -7,12 +7,9 @@ from volary.controller import refusals
 from volary.controller.api import live_representations, live_service
 from volary.controller.drift import comparer, comparisons
 from volary.controller.status import application_state, application_statuses, drift_states
-from volary.model import drift_rules, errors, json
+from volary.model import errors, json
 from volary.model.objects import manifest
 from volary.store import records, stores
-
-#: How a cluster is that was compared.
-_COMPARED = (drift_states.SyncWord.IN_SYNC, drift_states.SyncWord.OUT_OF_SYNC)
 
 
 @dataclass(slots=True)
@@ -40,9 +37,9 @@ class DriftService:
     def words(self, known: records.ApplicationRecord, cluster: str) -> live_service.DriftWords:
         """Return how an application's objects in a cluster compared last."""
         compared = self._of_cluster(known, cluster)
-        if compared is None or compared.status not in _COMPARED:
+        if compared is None or not compared.is_known:
             return live_service.DriftWords()
-        drifted = {one.key: one.verb.value for one in compared.objects}
+        drifted = {key: verb.value for key, verb in compared.verbs.items()}
         return live_service.DriftWords(drifted, drift_states.SyncWord.IN_SYNC.value)
 
     async def compared(
@@ -133,11 +130,6 @@ def of_comparison(
     reason = compared.reason
     if is_drifted and state.unrepaired:
         reason = f"{reason}; {state.unrepaired}"
-    repair_after = None
-    if is_drifted and compared.mode is drift_rules.DriftMode.REPAIR:
-        fields = frozenset().union(*(one.fields for one in compared.clusters))
-        if not drift_states.is_fought_over(state, fields):
-            repair_after = drift_states.next_repair(state, fields, compared.window)
     return live_representations.Drift(
         application=compared.application,
         commit=compared.commit,
@@ -145,7 +137,7 @@ def of_comparison(
         status=compared.status.value,
         reason=reason,
         since=state.since if is_drifted else None,
-        repair_after=repair_after,
+        repair_after=state.repair_after if is_drifted else None,
         clusters=tuple(_cluster(one, state) for one in compared.clusters),
     )
 

@@ -37,6 +37,8 @@ from volary.stages.rollouts import rendering
 from volary.store import stores
 
 _Word = drift_states.SyncWord
+#: Told of a cluster, of whom something is there, and of which objects; None: of all.
+Tell = Callable[[str, ownership.Owner, frozenset[manifest.ResourceKey] | None], None]
 #: Applications whose last answer is kept.
 _MOST = 2000
 #: Clusters that are asked at once for one application.
@@ -80,7 +82,7 @@ class Comparer:
         default_mode: drift_rules.DriftMode,
         is_away: Callable[[str], bool],
         live: live_objects.LiveObjects,
-        tell: Callable[[str, ownership.Owner], None] = lambda _cluster, _owner: None,
+        tell: Tell = lambda _cluster, _owner, _objects: None,
     ) -> None:
         self._tell = tell
         self._store = store
@@ -118,10 +120,10 @@ class Comparer:
             sources: dict[str, _Source] = {}
             entry.last = await self._compare(known, quiet, sources)
             entry.signature, entry.sources = signature, sources
-            for cluster in comparisons.changed(last, entry.last):
+            for cluster, objects in comparisons.changed(last, entry.last).items():
                 owner = known.status.owners.get(cluster)
                 if owner is not None:
-                    self._tell(cluster, owner)
+                    self._tell(cluster, owner, objects)
             return entry.last
 
     def last(self, project: str, name: str) -> comparisons.Comparison | None:

@@ -55,7 +55,7 @@ class ObjectDrift:
             case drifts.Verb.DIFFERS:
                 first, *others = self.differences
                 more = len(others) + self.omitted
-                return describe(first) + (f"; {more} more" if more else "")
+                return describe(first) + (f"; {phrases.count(more, 'field')} more" if more else "")
 
     @property
     def sentence(self) -> str:
@@ -78,6 +78,16 @@ class ClusterComparison:
     objects: tuple[ObjectDrift, ...] = ()
     #: Objects that somebody else claims as well: nothing is repaired beside them.
     shared: tuple[str, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its objects could be compared."""
+        return self.status in (_Word.IN_SYNC, _Word.OUT_OF_SYNC)
+
+    @property
+    def verbs(self) -> dict[manifest.ResourceKey, drifts.Verb]:
+        """How objects that are not as Git says are not."""
+        return {one.key: one.verb for one in self.objects}
 
     @property
     def fields(self) -> frozenset[str]:
@@ -121,26 +131,34 @@ class Comparison:
         return self.problem or summarize(self.clusters)
 
 
-def changed(before: Comparison | None, after: Comparison) -> tuple[str, ...]:
-    """Return the clusters of which another result is known than before."""
+def changed(
+    before: Comparison | None, after: Comparison
+) -> dict[str, frozenset[manifest.ResourceKey] | None]:
+    """Return by cluster the objects that compare otherwise than before; None: all of them."""
     known = {one.name: one for one in before.clusters} if before is not None else {}
-
-    def result(one: ClusterComparison | None) -> object:
-        return one and (one.status, [(each.key, each.verb) for each in one.objects])
-
-    return tuple(one.name for one in after.clusters if result(one) != result(known.get(one.name)))
+    found: dict[str, frozenset[manifest.ResourceKey] | None] = {}
+    for one in after.clusters:
+        last = known.get(one.name)
+        if one.is_known != (last is not None and last.is_known):
+            found[one.name] = None
+        elif last is not None and (differs := last.verbs.items() ^ one.verbs.items()):
+            found[one.name] = frozenset(key for key, _ in differs)
+    return found
 
 
 def summarize(clusters: Sequence[ClusterComparison]) -> str:
     """Return one sentence over clusters; those that are out of sync count most."""
     drifted = [one for one in clusters if one.status is _Word.OUT_OF_SYNC]
-    if drifted:
-        names = phrases.first_of([one.name for one in drifted])
-        return f"{names}: {drifted[0].reason}"
-    told = [one for one in clusters if one.status is not _Word.IN_SYNC]
-    if told:
-        return f"{phrases.first_of([one.name for one in told])}: {told[0].reason}"
-    return "every object is as Git says"
+    told = drifted or [one for one in clusters if one.status is not _Word.IN_SYNC]
+    return _reason_of_several(told) if told else "every object is as Git says"
+
+
+def _reason_of_several(clusters: Sequence[ClusterComparison]) -> str:
+    """Say the reason of the first, with all that share it, and where there are others."""
+    first = clusters[0].reason
+    same = phrases.first_of([one.name for one in clusters if one.reason == first])
+    others = phrases.first_of([one.name for one in clusters if one.reason != first])
+    return f"{same}: {first}" + (f"; something else in {others}" if others else "")
 
 
 def of_cluster(

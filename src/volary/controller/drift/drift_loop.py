@@ -196,7 +196,8 @@ class DriftLoop:
         now = self.leader.dependencies.clock.now()
         state = _after(known.status.drift, compared, now)
         decision = await self._decide(reconciler, compared, state, now)
-        state = replace(state, unrepaired="" if decision.targets else decision.reason)
+        unrepaired = "" if decision.targets else decision.reason
+        state = replace(state, unrepaired=unrepaired, repair_after=decision.after)
         if decision.gives_up and state.unrepaired != known.status.drift.unrepaired:
             told = {"reason": decision.reason}
             await self.leader.note(_BY, "drift.given-up", told, application=reconciler.name)

@@ -61,7 +61,7 @@ def decide(
         return Decision(reason=_given_up(chosen, status.drift), gives_up=True)
     after = drift_states.next_repair(status.drift, fields, comparison.window)
     if after is not None and now < after:
-        return Decision(reason=f"it is repaired at {after:%H:%M:%S}", after=after)
+        return Decision(reason=_again(after, status.drift), after=after)
     return Decision(
         tuple(one.name for one in chosen),
         chosen[0].commit,
@@ -76,6 +76,15 @@ def _why_kept(cluster: comparisons.ClusterComparison, why_not: Callable[[str], s
     return why_not(cluster.name)
 
 
+def _again(after: datetime, state: drift_states.DriftState) -> str:
+    if state.repairs is not None and state.repairs.failure:
+        return (
+            f"the last repair failed: {state.repairs.failure}; it is tried again at"
+            f" {after:%H:%M:%S}"
+        )
+    return f"it is repaired at {after:%H:%M:%S}"
+
+
 def _given_up(clusters: list[comparisons.ClusterComparison], state: drift_states.DriftState) -> str:
     repaired = state.repairs.fields if state.repairs is not None else ()
     fought = [
@@ -88,6 +97,8 @@ def _given_up(clusters: list[comparisons.ClusterComparison], state: drift_states
     who = comparisons.managers(fought) or "somebody"
     what = phrases.first_of(dict.fromkeys(field.path for field in fought)) or "it"
     times = phrases.count(drift_states.MOST_REPAIRS, "repair")
+    if state.repairs is not None and state.repairs.failure:
+        return f"no more repairs after {times}: the last failed: {state.repairs.failure}"
     return (
         f"no more repairs after {times}: {who} changes {what} back each time; name the manager or"
         " the field under ignoreDifferences, or stop who changes it"

@@ -8,9 +8,14 @@ from dataclasses import replace
 
 from volary.controller.planning import project_checks, replica_assignment
 from volary.controller.runs import ready_runs, run_kinds
-from volary.controller.status import application_state, application_statuses, run_requests
+from volary.controller.status import (
+    application_state,
+    application_statuses,
+    drift_states,
+    run_requests,
+)
 from volary.engine.runs import policies, run_builder
-from volary.model import errors, phrases
+from volary.model import errors, phrases, statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
 from volary.model.runs import run_plans
@@ -79,15 +84,19 @@ class Repair:
         )
 
     def concluded(self, ended: run_kinds.EndedRun) -> application_state.StateChange:
-        """Say nothing but that it is over: the next comparison says what came of it."""
-        return application_state.StateChange(replace(ended.application.status, under_way=False))
+        """Say why it failed, or nothing: the next comparison says what came of it."""
+        status, run = ended.application.status, ended.run
+        drift = status.drift
+        if run.status not in statuses.GOOD_ENDS:
+            drift = drift_states.with_failure(drift, run.reason)
+        return application_state.StateChange(replace(status, under_way=False, drift=drift))
 
     def refused(
         self, requested: run_kinds.RequestedRun, reason: str
     ) -> application_state.StateChange:
         """Say why nothing is repaired."""
         status = requested.application.status
-        told = replace(status.drift, unrepaired=reason)
+        told = replace(status.drift, unrepaired=reason, repair_after=None)
         left = _without(status, requested.run_request.id)
         return application_state.StateChange(replace(status, repair=left, drift=told))
 

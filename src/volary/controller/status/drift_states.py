@@ -53,6 +53,8 @@ class Repairs:
     last: datetime
     #: What was not as Git said, as `CLUSTER OBJECT FIELD`.
     fields: tuple[str, ...]
+    #: Why the last of them failed; empty: it did not, or has not ended.
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class DriftState:
     calm_since: datetime | None = None
     #: Why nothing is repaired although that is wished, one sentence; empty: nothing keeps it.
     unrepaired: str = ""
+    #: When it is repaired next, where nothing but the time since the last repair keeps it.
+    repair_after: datetime | None = None
 
     @property
     def since(self) -> datetime | None:
@@ -103,6 +107,7 @@ def with_drifted(
         calm_since=calm if state.repairs is not None and not is_over else None,
         repairs=None if is_over else state.repairs,
         unrepaired="",
+        repair_after=None,
     )
 
 
@@ -124,10 +129,18 @@ def is_fought_over(state: DriftState, fields: frozenset[str]) -> bool:
     return not fields.isdisjoint(repairs.fields)
 
 
+def with_failure(state: DriftState, reason: str) -> DriftState:
+    """Return the state once the last repair has failed."""
+    if state.repairs is None:
+        return state
+    return replace(state, repairs=replace(state.repairs, failure=reason))
+
+
 def with_repair(state: DriftState, fields: frozenset[str], now: datetime) -> DriftState:
     """Return the state once a repair is asked for."""
     before = state.repairs
     again = before is not None and not fields.isdisjoint(before.fields)
     kept = tuple(sorted(fields)[:MOST_FIELDS])
     times = before.times + 1 if before is not None and again else 1
-    return replace(state, repairs=Repairs(times, now, kept), unrepaired="")
+    repairs = Repairs(times, now, kept)
+    return replace(state, repairs=repairs, unrepaired="", repair_after=None)

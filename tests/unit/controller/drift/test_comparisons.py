@@ -57,7 +57,7 @@ def test_further_objects_and_fields_are_counted() -> None:
     missing = drifts.DriftedObject(KEY, drifts.Verb.MISSING, wanted=WEB)
     shown = seen(one, missing)
 
-    assert shown.reason.endswith("(by kubectl); 1 more; 1 object more")
+    assert shown.reason.endswith("(by kubectl); 1 field more; 1 object more")
     assert seen(missing).reason == "Deployment web/shop is missing"
     assert shown.fields == {
         "us apps:Deployment:web:shop spec.a",
@@ -93,6 +93,38 @@ def test_what_could_not_be_compared_is_unknown_unless_something_differs() -> Non
     assert seen(warnings="Secret web/s may not be read").status is Word.UNKNOWN
     assert seen(differing(difference("spec", "a")), warnings="x").status is Word.OUT_OF_SYNC
     assert seen().reason == "3 objects as Git says"
+
+
+def test_what_compares_otherwise_is_told_by_object() -> None:
+    def compared(*clusters: comparisons.ClusterComparison) -> comparisons.Comparison:
+        mode = drift_rules.DriftMode.REPORT
+        return comparisons.Comparison("shop", "c1", mode, timedelta(minutes=5), NOON, clusters)
+
+    same, missing = seen(), seen(drifts.DriftedObject(KEY, drifts.Verb.MISSING, wanted=WEB))
+    silent = comparisons.ClusterComparison("us", Word.UNKNOWN, "it does not answer")
+
+    assert comparisons.changed(compared(same), compared(same)) == {}
+    assert comparisons.changed(compared(same), compared(missing)) == {"us": {KEY}}
+    assert comparisons.changed(compared(missing), compared(same)) == {"us": {KEY}}
+    assert comparisons.changed(compared(missing), compared(silent)) == {"us": None}
+    assert comparisons.changed(None, compared(same)) == {"us": None}
+    assert comparisons.changed(None, compared(silent)) == {}
+
+
+def test_what_is_said_of_a_cluster_is_so_there() -> None:
+    """Clusters that drifted in the same way share a sentence, others are named apart."""
+
+    def cluster(name: str, reason: str) -> comparisons.ClusterComparison:
+        return comparisons.ClusterComparison(name, Word.OUT_OF_SYNC, reason)
+
+    us, eu, asia = (cluster(name, "Service is missing") for name in ("us", "eu", "asia"))
+    other = cluster("eu", "ConfigMap is extra")
+
+    assert comparisons.summarize([us, eu, asia]) == "us, eu, asia: Service is missing"
+    assert (
+        comparisons.summarize([us, other, asia])
+        == "us, asia: Service is missing; something else in eu"
+    )
 
 
 @pytest.mark.parametrize(

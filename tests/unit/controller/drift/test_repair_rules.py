@@ -113,3 +113,21 @@ def test_the_same_again_waits_and_is_given_up_with_who_does_it() -> None:
     assert never.reason.startswith(
         "no more repairs after 3 repairs: meddler changes spec.replicas back each time"
     )
+
+
+def test_a_repair_that_failed_is_not_said_to_be_undone_by_somebody() -> None:
+    comparison = compared(cluster("us", drifted_object()))
+    once = drift_states.with_repair(drift_states.DriftState(), decide(comparison).fields, NOON)
+    failed = drift_states.with_failure(once, "meddler owns .spec.replicas")
+    assert failed.repairs is not None
+    often = replace(failed, repairs=replace(failed.repairs, times=3))
+
+    assert decide(comparison, failed, NOON + WINDOW / 2).reason == (
+        "the last repair failed: meddler owns .spec.replicas; it is tried again at 12:05:00"
+    )
+    assert decide(comparison, often, NOON + timedelta(days=1)).reason == (
+        "no more repairs after 3 repairs: the last failed: meddler owns .spec.replicas"
+    )
+    again = drift_states.with_repair(failed, decide(comparison).fields, NOON + WINDOW)
+    assert again.repairs is not None
+    assert again.repairs.failure == ""

@@ -102,6 +102,8 @@ class ApplicationLine:
     owners: Mapping[str, ownership.Owner] = field(default_factory=dict)
     #: Clusters that were not as Git says when they were compared last.
     drifted: frozenset[str] = frozenset()
+    #: Since when it drifts, and is out of sync for nothing else; None: it is not.
+    drifts_since: datetime | None = None
 
     @property
     def trouble(self) -> str:
@@ -146,6 +148,7 @@ def of_record(known: records.ApplicationRecord) -> ApplicationLine:
         missing,
         dict(status.owners),
         frozenset(status.drift.clusters),
+        status.drift.since if status.drift.reason_before else None,
     )
 
 
@@ -240,6 +243,16 @@ def attention_of(
         )
     if not kind:
         return None
+    if kind == "outOfSync" and line.drifts_since is not None:
+        return _attention(
+            kind,
+            line,
+            line.reason,
+            run=summary.head.id if summary else "",
+            since=line.drifts_since,
+            command=f"volary diff {line.name}",
+            clusters=tuple(sorted(line.drifted)),
+        )
     if kind == "failed" and (summary is None or summary.head.started is None):
         kind = "refusedCommit"
     ended = summary.head.finished if summary is not None else None

@@ -127,6 +127,24 @@ def test_how_an_application_stands_is_a_kind_of_trouble(status: str, kind: str) 
     assert needed.rank == overview.KINDS.index(kind)
 
 
+def test_drift_counts_since_it_came_to_be_and_not_since_the_release() -> None:
+    run = begun(None)
+    released = replace(summary_of(run), head=replace(summary_of(run).head, finished=AT))
+    line = replace(
+        LINE,
+        status="out_of_sync",
+        reason="drift: eu: Service shop is missing",
+        drifted=frozenset({"eu"}),
+        drifts_since=AT + timedelta(hours=3),
+    )
+
+    needed = overview.attention_of(line, released, None)
+
+    assert needed is not None
+    assert (needed.kind, needed.since) == ("outOfSync", AT + timedelta(hours=3))
+    assert (needed.command, needed.clusters) == ("volary diff shop", ("eu",))
+
+
 def test_a_run_that_cannot_be_read_can_be_abandoned() -> None:
     needed = overview.attention_of(LINE, summary_of(begun(), unreadable="no JSON"), None)
 
