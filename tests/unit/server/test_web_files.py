@@ -147,7 +147,7 @@ async def test_where_it_was_not_built_a_page_says_how_to(tmp_path: Path) -> None
         status, text = await world.ask("GET", "/", headers=PAGE)
         program, _ = await world.ask("GET", "/")
 
-    assert (status, program) == (503, 404)
+    assert (status, program) == (503, 503)
     assert "make web" in text
 
 

@@ -101,6 +101,7 @@ class LiveService:
     _asked: single_flight.SingleFlight = field(
         default_factory=single_flight.SingleFlight, init=False
     )
+    _logs: pod_logs.PodLogs = field(default_factory=pod_logs.PodLogs, init=False)
 
     async def tree(self, name: str, cluster: str = "") -> shapes.LiveTree:
         """Return an application's objects in its clusters, or in one.
@@ -182,7 +183,8 @@ class LiveService:
         key = manifest.ResourceKey("", "Pod", wanted.namespace, wanted.pod)
         self._find(subject, cluster, key)
         client = await self._client(subject, cluster)
-        return pod_logs.PodLog(client, wanted, self.dependencies.secrets.masker(name))
+        masker = self.dependencies.secrets.masker(name)
+        return self._logs.open((name, cluster), client, wanted, masker)
 
     # Inside.
 

@@ -65,7 +65,7 @@ async def serve_web_file(request: requests.Request) -> responses.Response:
     file = here.web.find(path)
     if file is None:
         # Programs that ask for what is not there are not given a page.
-        is_page = "text/html" in request.headers.get("accept", "")
+        is_page = not path or "text/html" in request.headers.get("accept", "")
         if not is_page or path.startswith("assets/"):
             raise exceptions.HTTPException(404)
         file = here.web.index

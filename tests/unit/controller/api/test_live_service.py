@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -274,10 +274,12 @@ async def read(log: pod_logs.PodLog) -> list[Any]:
     return taken
 
 
-def pod_log(client: Log, **wanted: Any) -> pod_logs.PodLog:
-    secrets = redaction.SecretValues([VALUE])
+def pod_log(
+    client: Log, among: pod_logs.PodLogs | None = None, key: str = "web", **wanted: Any
+) -> pod_logs.PodLog:
+    masker = redaction.SecretValues([VALUE]).masker()
     asked = pod_logs.Wanted("default", "web-1", **wanted)
-    return pod_logs.PodLog(cast("Any", client), asked, secrets.masker())
+    return (among or pod_logs.PodLogs()).open(key, cast("Any", client), asked, masker)
 
 
 async def test_lines_have_their_times_and_no_secret() -> None:
@@ -319,3 +321,94 @@ async def test_no_more_is_read_than_a_reader_takes() -> None:
 
     assert client.read <= 501
     await log.close()
+
+
+def texts(taken: Sequence[pod_logs.PodLogLine | pod_logs.PodLogEnd]) -> list[str]:
+    return [each.text for each in taken if isinstance(each, pod_logs.PodLogLine)]
+
+
+def numbered(count: int, text: str = "") -> list[str]:
+    return [f"2026-06-01T12:00:00.{each:06}Z {each}{text}" for each in range(1, count + 1)]
+
+
+async def test_a_log_is_read_once_for_two_hundred_readers() -> None:
+    client, logs = Log(*numbered(300)), pod_logs.PodLogs()
+    readers = [pod_log(client, logs, tail=10) for _ in range(200)]
+
+    taken = await asyncio.gather(*map(read, readers))
+
+    assert len(client.asked) == 1
+    assert {tuple(texts(each)) for each in taken} == {tuple(str(each) for each in range(1, 301))}
+    await read(pod_log(client, logs, tail=10))
+    assert len(client.asked) == 2
+
+
+async def test_who_comes_later_begins_with_as_many_lines_as_asked_for() -> None:
+    client, logs = Endless(*numbered(400)), pod_logs.PodLogs()
+    first = pod_log(client, logs, tail=200)
+    known = await following(first, 400)
+
+    few, none, after = (
+        pod_log(client, logs, tail=3),
+        pod_log(client, logs, tail=0),
+        pod_log(client, logs, after=known[397].position),
+    )
+    others = [
+        pod_log(client, logs, tail=500),
+        pod_log(client, logs, tail=3, container="other"),
+        pod_log(client, logs, tail=3, key="other"),
+        pod_log(client, logs, after=1),
+    ]
+
+    assert texts(few.take(100)) == ["398", "399", "400"]
+    assert texts(none.take(100)) == []
+    assert texts(after.take(100)) == ["399", "400"]
+    assert len(client.asked) == 1
+    for each in others:
+        await following(each, 1)
+    assert len(client.asked) == 1 + len(others)
+    for each in (first, few, none, after, *others):
+        await each.close()
+    assert client.open == 0
+
+
+async def test_a_slow_reader_holds_up_nobody_and_hears_what_it_missed() -> None:
+    client, logs = Endless(*numbered(9000, "x" * 500)), pod_logs.PodLogs()
+    fast, slow = pod_log(client, logs), pod_log(client, logs)
+    await following(slow, 1)
+
+    await following(fast, 9000)
+    missed, *rest = slow.take(10_000)
+
+    assert isinstance(missed, pod_logs.PodLogLine)
+    assert 0 < len(rest) < 3000
+    assert missed.text.startswith(f"({9000 - len(rest) - 1} lines were left out")
+    assert texts(rest)[-1].startswith("9000x")
+    await fast.close()
+    await slow.close()
+
+
+class Endless(Log):
+    """A log that goes on for ever."""
+
+    open = 0
+
+    async def follow_log(self, pod: str, **options: Any) -> AsyncIterator[bytes]:
+        self.open += 1
+        try:
+            async for line in super().follow_log(pod, **options):
+                yield line
+            await asyncio.Event().wait()
+        finally:
+            self.open -= 1
+
+
+async def following(log: pod_logs.PodLog, count: int) -> list[pod_logs.PodLogLine]:
+    """Return the next lines; `count` at least."""
+    taken: list[pod_logs.PodLogLine] = []
+    async with asyncio.timeout(60):
+        while len(taken) < count:
+            some = log.take(1 if count == 1 else 100)
+            taken += [each for each in some if isinstance(each, pod_logs.PodLogLine)]
+            await log.changed(0.1)
+    return taken
