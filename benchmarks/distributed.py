@@ -406,7 +406,9 @@ def main() -> None:
     wish = chosen.pop("wish")
     if wish:
         asyncio.run(_be(json.loads(wish)))
-        return
+        from volary.cli import process_exits
+
+        process_exits.leave(0)
     found = measure(Size(**chosen))
     print(json.dumps(asdict(found), indent=1))
 

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from volary.cli import exit_codes, garbage_collector
+from volary.cli import exit_codes, garbage_collector, process_exits
 from volary.cli.commands import root
 from volary.demo import commands as demo_commands
 from volary.model import errors
@@ -19,16 +19,25 @@ command = typer.main.get_command(app)
 def main() -> None:
     """Run the command line and leave with an exit code of `exit_codes.Exit`."""
     garbage_collector.wait_for_imports()
+    process_exits.leave(_run())
+
+
+def _run() -> int:
     try:
         command()
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            return end.code
+        return exit_codes.Exit.DONE if end.code is None else exit_codes.Exit.FAILED
     except KeyboardInterrupt:
-        sys.exit(exit_codes.Exit.INTERRUPTED)
+        return exit_codes.Exit.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (``volary … | head``); nothing is left to say.
         sys.stderr.close()
-        sys.exit(exit_codes.Exit.FAILED)
+        return exit_codes.Exit.FAILED
     except errors.VolaryError as error:
-        sys.exit(_explain(error))
+        return _explain(error)
+    return exit_codes.Exit.DONE
 
 
 def _explain(error: errors.VolaryError) -> int:
