@@ -291,11 +291,12 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
             hint="choose other ports, or none for free ones",
         ) from problem
     traffic: cluster_traffic.ClusterTraffic | None = None
+    setting = lifecycle.Setting(switchboard.images, _timing(settings))
     controllers = loop.Loop(
         held,
         clock,
         loop.Settings(
-            lifecycle.Setting(switchboard.images, _timing(settings)),
+            setting,
             speed=settings.speed,
             cluster_number=number,
             certificate=served.certificate_authority,
@@ -310,7 +311,7 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
                 name,
                 held,
                 seen,
-                switchboard.images,
+                setting,
                 block,
                 seed=seed,
                 lag=settings.lag,

@@ -65,8 +65,12 @@ def missing(kind: Kind) -> str:
 
 
 @contextlib.asynccontextmanager
-async def before(running: fleet.Fleet, kind: Kind) -> AsyncIterator[Mapping[str, str]]:
+async def before(
+    running: fleet.Fleet, kind: Kind, *, throttle: float = traefik.THROTTLE
+) -> AsyncIterator[Mapping[str, str]]:
     """Run a proxy per cluster; gives the address of each by the cluster's name.
+
+    Traefik looks at what has changed every `throttle` seconds.
 
     Where there are kinds of the Gateway API, the Gateway ``default/web`` is made for it.
 
@@ -82,12 +86,16 @@ async def before(running: fleet.Fleet, kind: Kind) -> AsyncIterator[Mapping[str,
             home = running.directory / f"{name}-{kind.value}"
             if kind is not Kind.BUILT_IN:
                 home.mkdir(exist_ok=True)
-            urls[name] = await _start(cluster, kind, home, stack)
+            urls[name] = await _start(cluster, kind, home, stack, throttle)
         yield urls
 
 
 async def _start(
-    cluster: fleet.Cluster, kind: Kind, home: Path, stack: contextlib.AsyncExitStack
+    cluster: fleet.Cluster,
+    kind: Kind,
+    home: Path,
+    stack: contextlib.AsyncExitStack,
+    throttle: float,
 ) -> str:
     address = cluster.traffic.address
     match kind:
@@ -104,6 +112,7 @@ async def _start(
                 authority=cluster.certificate_authority,
                 directory=home,
                 now=cluster.registry.time.now(),
+                throttle=throttle,
             )
             stack.push_async_callback(program.stop)
             return f"http://{address}:{traefik.PORT}"

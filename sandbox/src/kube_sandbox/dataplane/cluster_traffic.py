@@ -4,7 +4,7 @@ from kube_sandbox import errors
 from kube_sandbox.apiserver.registry import registry
 from kube_sandbox.apiserver.storage import storage
 from kube_sandbox.controllers.framework import view
-from kube_sandbox.controllers.kubelet import behaviours
+from kube_sandbox.controllers.kubelet import lifecycle
 from kube_sandbox.dataplane.protocols import listeners
 from kube_sandbox.dataplane.proxies import builtin
 from kube_sandbox.dataplane.servers import loopback, pods
@@ -68,7 +68,7 @@ async def start(
     name: str,
     cluster: registry.Registry,
     seen: view.View,
-    rules: behaviours.ImageRules,
+    setting: lifecycle.Setting,
     block: loopback.Block,
     *,
     seed: int | None,
@@ -82,7 +82,7 @@ async def start(
     Raises:
         UserError: The proxy cannot listen.
     """
-    servers = pods.Pods(name, seen, rules, block, seed=seed, speed=speed)
+    servers = pods.Pods(name, seen, setting, block, seed=seed, speed=speed)
     front = builtin.Proxy(seen, seed=seed, lag=lag)
     made = ClusterTraffic(cluster, servers, front, block)
     try:

@@ -59,8 +59,8 @@ class Listener:
             for each in list(self._connections):
                 each.part()
 
-    async def stop(self, grace: float) -> None:
-        """Stop accepting, finish what is under way within `grace` seconds, then break it.
+    async def finish(self) -> None:
+        """Stop accepting, and close each connection once nothing is under way.
 
         Whoever has connected by now is served, also when the request is still on its way.
         """
@@ -70,6 +70,10 @@ class Listener:
         self._cease()
         for each in list(self._connections):
             each.finish()
+
+    async def stop(self, grace: float) -> None:
+        """Do the same within `grace` seconds, then break what is left."""
+        await self.finish()
         try:
             async with asyncio.timeout(grace):
                 await self._empty.wait()

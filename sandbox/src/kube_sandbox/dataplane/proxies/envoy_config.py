@@ -84,6 +84,8 @@ def bootstrap(*, address: str, port: int, admin_port: int, files: str) -> json.J
         "stat_prefix": "outbound",
         "rds": {"route_config_name": "outbound", "config_source": source(f"{files}/rds.json")},
         "http_filters": [router],
+        # As Istio has it.
+        "upgrade_configs": [{"upgrade_type": "websocket"}],
     }
     filters = [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]
     return {

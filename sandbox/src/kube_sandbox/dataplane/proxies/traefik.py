@@ -18,6 +18,9 @@ from kube_sandbox.dataplane import programs
 PORT = 8000
 CLASS = "traefik"
 CONTROLLER = "traefik.io/gateway-controller"
+#: Seconds. Real clusters are content with Traefik's default of two, but a sandbox is as fast as
+#: its clock.
+THROTTLE = 0.02
 _NAME = "traefik"
 
 
@@ -55,11 +58,19 @@ def objects() -> tuple[json.JsonObject, ...]:
 
 
 async def start(
-    *, address: str, url: str, token: str, authority: str, directory: Path, now: datetime
+    *,
+    address: str,
+    url: str,
+    token: str,
+    authority: str,
+    directory: Path,
+    now: datetime,
+    throttle: float = THROTTLE,
 ) -> programs.Program:
     """Run Traefik for a cluster; files and its log go to `directory`.
 
-    `url`, `token` and `authority` lead to the cluster's API server; `now` is for certificates.
+    `url`, `token` and `authority` lead to the cluster's API server; `now` is for certificates. It
+    looks at what has changed every `throttle` seconds.
 
     Raises:
         UserError: It is not installed or does not come up.
@@ -73,9 +84,7 @@ async def start(
         "--log.level=INFO",
         "--log.nocolor=true",
         f"--entrypoints.web.address={address}:{PORT}",
-        # Followed at once: real clusters are content with the default of two seconds, but a
-        # sandbox is as fast as its clock.
-        "--providers.providersthrottleduration=20ms",
+        f"--providers.providersthrottleduration={throttle:g}s",
         f"{provider}=true",
         f"{provider}.endpoint={url}",
         f"{provider}.token={secret}",

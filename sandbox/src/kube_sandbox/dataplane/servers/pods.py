@@ -1,9 +1,9 @@
 """Keeps one server per port of every running container, in step with the cluster's pods.
 
 A container listens from the moment its pod's status says that it runs. When the pod's deletion
-begins it goes on as before while its ``preStop`` hook sleeps, then for its stop delay and for as
-long as requests are under way, asking clients to come back on other connections. The node ends the
-pod after that, or when the grace period is over: then what is under way breaks, as with a crash.
+begins it goes on as before while its ``preStop`` hook sleeps. For its stop delay it then asks
+clients to come back on other connections; after that it takes no new ones, and finishes what is
+under way. The node ends the pod then, or when the grace period is over: what is under way breaks.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Pods:
         self,
         cluster: str,
         seen: view.View,
-        rules: behaviours.ImageRules,
+        setting: lifecycle.Setting,
         block: loopback.Block,
         *,
         seed: int | None,
@@ -61,7 +61,8 @@ class Pods:
     ) -> None:
         self._cluster = cluster
         self._seen = seen
-        self._rules = rules
+        self._setting = setting
+        self._rules = setting.rules
         self._block = block
         self._chance = random.Random(seed)
         self._speed = speed
@@ -122,9 +123,11 @@ class Pods:
                     if port not in held:
                         self._listen(pod, container, address, port)
         if objects.is_deleting(pod):
-            pause = lifecycle.before_stop(pod) / self._speed
+            told = lifecycle.before_stop(pod) / self._speed
+            ended = lifecycle.stop_window(pod, self._setting)[0] / self._speed
             for each in held.values():
-                self._events.call_later(pause, each.listener.drain)
+                self._events.call_later(told, each.listener.drain)
+                self._events.call_later(ended, self._finish, each.listener)
 
     def _listen(
         self, pod: json.JsonObject, container: json.JsonObject, address: str, port: int
@@ -143,6 +146,9 @@ class Pods:
         server = Server(str(container["name"]), port, answers, listener)
         self._servers[objects.uid(pod)][port] = server
         self._start(listener.start())
+
+    def _finish(self, listener: listeners.Listener) -> None:
+        self._start(listener.finish())
 
     def _gone(self, pod: json.JsonObject) -> None:
         uid = objects.uid(pod)

@@ -1,0 +1,173 @@
+"""Who has asked for long is answered too: streams, slow answers and WebSockets in a release.
+
+Through real proxies as they are by default (Traefik looks at changes every two seconds), and pods
+as `volary lint` wants them: with a ``preStop`` hook as long as the router is late.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+import aiohttp
+import pytest
+
+import process_time
+import stage_world
+import traffic_world
+from kube_sandbox import proxies
+from kube_sandbox.crds import definitions
+from mesh_world import GATEWAY, HOST, ISTIO, meshed, routed
+from stage_world import NEW, OLD
+from volary.model import applications, json
+from volary.model.objects import manifest
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, traffic_stages
+from volary.stages.runtime import contexts
+
+#: Seconds: of Traefik's default between two looks, and of what users ask for.
+THROTTLE, LONG = 2.0, 4.0
+#: Of each kind of user, begun in a second.
+RATE = 3.0
+CANARY = rollout_stages.VariantRolloutOptions(
+    replicas=rollout_stages.Replicas(1), create_service=True
+)
+HALF = traffic_stages.TrafficOptions(50, canary=50)
+
+
+def patient(item: manifest.Manifest, late: float) -> manifest.Manifest:
+    """Return a workload whose pods wait until their router knows, and then for who has asked."""
+    if item.kind != "Deployment":
+        return item
+    body: json.JsonObject = item.body
+    template = body["spec"]["template"]
+    seconds = int(late * traffic_world.SPEED)
+    grace = int(seconds + process_time.HANG * traffic_world.SPEED)
+    [container] = template["spec"]["containers"]
+    hooked = {**container, "lifecycle": {"preStop": {"sleep": {"seconds": seconds}}}}
+    spec = {"containers": [hooked], "terminationGracePeriodSeconds": grace}
+    return item.with_spec({**body["spec"], "template": {**template, "spec": spec}})
+
+
+@dataclass
+class Users:
+    """Users who want something for long, one after another, and what became of each."""
+
+    url: str
+    host: str
+    session: aiohttp.ClientSession
+    served: Counter[str] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
+    versions: Counter[str] = field(default_factory=Counter)
+
+    async def come(self, leaving: asyncio.Event) -> None:
+        """Begin some of each kind all the time; the last ones are served to their end."""
+        async with asyncio.TaskGroup() as group:
+            while not leaving.is_set():
+                for kind, want in (
+                    ("slow", self._slow),
+                    ("stream", self._stream),
+                    ("websocket", self._talk),
+                ):
+                    group.create_task(self._count(kind, want))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(1 / RATE):
+                        await leaving.wait()
+
+    async def _count(self, kind: str, want: Callable[[], Awaitable[str]]) -> None:
+        try:
+            self.versions[await want()] += 1
+        except (aiohttp.ClientError, OSError, TypeError, ValueError) as error:
+            self.lost.append(f"{kind}: {error!r}")
+        else:
+            self.served[kind] += 1
+
+    async def _slow(self) -> str:
+        async with self._get(f"/?latency={LONG}s") as answer:
+            answer.raise_for_status()
+            return str((await answer.json())["version"])
+
+    async def _stream(self) -> str:
+        async with self._get(f"/stream?for={LONG}s") as answer:
+            answer.raise_for_status()
+            await answer.read()  # what is not whole is an error
+            return answer.headers["x-version"]
+
+    async def _talk(self) -> str:
+        async with self.session.ws_connect(self.url, headers={"host": self.host}) as socket:
+            version = str((await socket.receive_json())["version"])
+            for number in range(int(LONG * 2)):
+                await socket.send_str(str(number))
+                said = await socket.receive()
+                if said.type is aiohttp.WSMsgType.CLOSE:
+                    # Told so, a client comes back; one that is cut off has lost something.
+                    assert said.data == aiohttp.WSCloseCode.GOING_AWAY, said
+                    return version
+                if said.data != str(number):
+                    raise ValueError(f"{said} instead of {number}")
+                await asyncio.sleep(0.5)
+        return version
+
+    def _get(self, path: str) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        return self.session.get(f"{self.url}{path}", headers={"host": self.host})
+
+
+Want = type(Users._talk)
+
+
+@contextlib.asynccontextmanager
+async def released(
+    application: applications.Application, kind: proxies.Kind, *, waits: bool = True
+) -> AsyncIterator[Users]:
+    """Given: version 2 was released to the end while users came all the time."""
+    if reason := proxies.missing(kind):
+        pytest.skip(reason)
+    is_mesh = kind is proxies.Kind.ENVOY
+    crds = definitions.istio() if is_mesh else definitions.gateway_api()
+    settings = traffic_world.settings(crds=crds, drain=0.2)
+    late = application.traffic_routing.patience.total_seconds() if waits else 0.0
+    async with stage_world.world("us", application=application, settings=settings) as given:
+        for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2")):
+            made = meshed(image) if is_mesh else routed(image)
+            given.sources[commit] = [patient(each, late) for each in made]
+        given.options = contexts.Options()
+        async with (
+            proxies.before(given.running, kind, throttle=THROTTLE) as urls,
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(process_time.HANG)) as session,
+        ):
+            await given.deployed(OLD)
+            host = "shop" if is_mesh else HOST
+            await traffic_world.until_answered(urls, host=host)
+            users, leaving = Users(urls["us"], host, session), asyncio.Event()
+            async with asyncio.TaskGroup() as group, given.one_run():
+                group.create_task(users.come(leaving))
+                for name, options in (
+                    (rollout_stages.CANARY_ROLLOUT.name, CANARY),
+                    (traffic_stages.TRAFFIC_ROUTING.name, HALF),
+                    (rollout_stages.PRIMARY_ROLLOUT.name, rollout_stages.PrimaryRolloutOptions()),
+                    (rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()),
+                ):
+                    outcomes = await given.run(name, options, limit=process_time.HANG)
+                    assert outcomes["us"].status == "succeeded", outcomes["us"]
+                leaving.set()
+            yield users
+
+
+@pytest.mark.parametrize(
+    ("application", "kind"),
+    [(GATEWAY, proxies.Kind.TRAEFIK), (ISTIO, proxies.Kind.ENVOY)],
+    ids=["traefik", "envoy"],
+)
+async def test_nobody_who_asks_for_long_is_cut_off(
+    application: applications.Application, kind: proxies.Kind
+) -> None:
+    async with released(application, kind) as users:
+        assert users.lost == []
+        assert min(users.served[each] for each in ("slow", "stream", "websocket")) >= 10
+        assert users.versions.keys() == {"v1", "v2"}
+
+
+async def test_pods_that_lint_warns_of_do_cut_users_off() -> None:
+    """What the counting is for: it sees them."""
+    async with released(GATEWAY, proxies.Kind.TRAEFIK, waits=False) as users:
+        assert users.lost
