@@ -46,6 +46,21 @@ spec:
     - {name: K8S_PRIMARY_ROLLOUT}
     - {name: K8S_CANARY_CLEAN}
 """
+#: The second release is rolled back once it is everywhere.
+SCRIPTED = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  service: {kind: Service, name: simple}
+  pipeline:
+    stages:
+    - {name: SCRIPT_RUN, with: {run: "true", onRollback: 'echo back >> %(marks)s'}}
+    - {name: SCRIPT_RUN, with: {run: "true", scope: cluster,
+        onRollback: 'echo back $VOLARY_CLUSTER >> %(marks)s'}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: SCRIPT_RUN, with: {run: "exit 9"}}
+"""
 
 
 @pytest.fixture
@@ -308,6 +323,31 @@ async def test_an_agent_carries_a_release_out_with_its_analysis(
         kinds = {(each["stage"], each["kind"]) for each in found["items"]}
         assert ("1-K8S_CANARY_ROLLOUT", "measurement") in kinds
         assert metrics.queries
+
+
+async def test_scripts_are_undone_by_the_server_once_an_agent_has_taken_its_cluster_back(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    marks = tmp_path / "marks"
+    async with apart_world.opened(tmp_path, temporal, "us", "eu") as given:
+        # eu has no agent: its scripts and those of us are run by the same server, once for both.
+        given.through_agents("us")
+        given.workers, given.settings["scripts"] = "central", "allow"
+        first = waiting_world.describe(given.world, SCRIPTED % {"marks": marks})
+
+        async with (
+            given.server() as server,
+            beside(given, server, apart_world.ALL),
+        ):
+            await server.synced(first)
+            second = given.world.edit("deployment.yaml", V1, V2)
+            body = await server.until(f"/api/v1/runs?commit={second}", lambda body: body["items"])
+            ended = await server.ended(body["items"][0]["id"])
+
+        assert ended["status"] == "rolled_back", ended["reason"]
+        assert [given.world.images(each) for each in ("us", "eu")] == [f"{V1} 2/2"] * 2
+        assert given.writes.by(apart_world.BESIDE)
+        assert sorted(marks.read_text().splitlines()) == ["back", "back eu", "back us"]
 
 
 @pytest.mark.parametrize(
