@@ -169,7 +169,7 @@ async def test_two_processes_of_one_agent_share_its_tasks(
                 given.agent(files, server.url, address=CENTRE) as other,
             ):
                 await server.until(
-                    "/api/v1/workers", lambda body: len(body["items"][0]["takers"]) == 2
+                    "/api/v1/task-queues", lambda body: len(body["items"][0]["takers"]) == 2
                 )
                 with watched(given):
                     await server.synced(first)

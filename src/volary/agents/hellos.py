@@ -127,3 +127,8 @@ def _range(protocols: tuple[int, int]) -> str:
 def queue(prefix: str, cluster: str) -> str:
     """Return the name of a cluster's task queue."""
     return f"{prefix}{cluster}"
+
+
+def worker_role(name: str) -> str:
+    """Return what processes of a worker call themselves, before their number."""
+    return f"worker {name}"

@@ -30,6 +30,7 @@ from volary.controller.api import (
     server_service,
     service,
     status_service,
+    worker_service,
     workspace_service,
 )
 from volary.controller.api.commands import command_client, command_handler
@@ -106,6 +107,12 @@ async def served(tmp_path: pathlib.Path) -> AsyncIterator[Served]:
             agent_service.AgentService(
                 agent_registry.AgentRegistry(store, clock),
                 tunnel_hub.TunnelHub(tmp_path),
+                leader.register,
+                audit,
+                signing_key.SigningKeyFile("", str(tmp_path)),
+            ),
+            worker_service.WorkerService(
+                agent_registry.AgentRegistry(store, clock),
                 leader.register,
                 audit,
                 signing_key.SigningKeyFile("", str(tmp_path)),
