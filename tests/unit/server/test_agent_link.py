@@ -92,32 +92,37 @@ async def test_hello_is_answered_and_then_the_tunnel_is_open(tmp_path: Path) -> 
 
 async def test_who_takes_tasks_is_said_and_whether_servers_leave_them(tmp_path: Path) -> None:
     seen = datetime(2026, 3, 1, tzinfo=UTC)
-    members = fleets.Fleet((*FLEET.clusters, fleets.Cluster("asia", agent=True)))
+    others = (fleets.Cluster("asia", agent=True), fleets.Cluster("africa"))
+    members, asked = fleets.Fleet((*FLEET.clusters, *others)), list[list[str]]()
 
     async def takers(queues: Sequence[str]) -> dict[str, tuple[worker_service.Taker, ...]]:
         agent = worker_service.Taker("agent us 7@agent-0", seen)
+        asked.append(list(queues))
         return {queue: (agent,) if queue.endswith("us") else () for queue in queues}
 
     async with server_world.served(tmp_path, members=members) as world:
         _, before = await world.ask("GET", "/api/v1/task-queues")
         workers = world.service.workers
-        workers.temporal = hellos.Temporal("127.0.0.1:7233", "volary", "volary", 30)
+        workers.temporal = hellos.Temporal("127.0.0.1:7233", "volary", hellos.QUEUE_PREFIX, 30)
         workers.takers = takers
         _, listed = await world.ask("GET", "/api/v1/task-queues")
 
     assert [(each["cluster"], each["apart"], each["takers"]) for each in before["items"]] == [
+        ("africa", False, []),
         ("asia", True, []),
         ("eu", False, []),
         ("us", True, []),
     ]
-    assert "no engine.temporal" in before["items"][0]["reason"]
-    assert before["items"][1]["reason"] == "the leading server carries runs out by itself"
+    assert "no engine.temporal" in before["items"][1]["reason"]
+    assert before["items"][2]["reason"] == "the leading server carries runs out by itself"
+    assert asked == [["volary-central", "volary-cluster-asia", "volary-cluster-us"]]
     assert [
         (each["cluster"], each["apart"], [one["name"] for one in each["takers"]], each["reason"])
         for each in listed["items"]
     ] == [
+        ("africa", False, [], "no server takes them: none leads"),
         ("asia", True, [], "nobody takes tasks of asia"),
-        ("eu", False, [], "the leading server takes them while a run needs it"),
+        ("eu", False, [], "no server takes them: none leads"),
         ("us", True, ["agent us 7@agent-0"], ""),
     ]
 
@@ -254,7 +259,7 @@ def public_key() -> str:
 async def joining(world: server_world.Served, *clusters: str) -> tuple[int, Any]:
     """Have the server leave tasks to workers, and register one."""
     workers = world.service.workers
-    workers.temporal = hellos.Temporal("127.0.0.1:7233", "volary", "volary", 30)
+    workers.temporal = hellos.Temporal("127.0.0.1:7233", "volary", hellos.QUEUE_PREFIX, 30)
     workers.apart.everywhere = True
     body = {"clusters": clusters, "sealingKey": public_key()}
     return await world.ask("POST", "/api/v1/workers/hands", json=body)

@@ -75,9 +75,14 @@ export function isUntaken(queue: TaskQueue): boolean {
   return queue.apart && queue.takers.length === 0;
 }
 
-/** Whether it is left to the leading server: nobody takes them, and nobody has to. */
+/** Whether its tasks are the leading server's, which takes those of all such clusters from one queue. */
 export function isLeft(queue: TaskQueue): boolean {
-  return !queue.apart && queue.takers.length === 0;
+  return !queue.apart;
+}
+
+/** Who takes tasks, or why nobody does. */
+export function takenBy(queue: TaskQueue): string {
+  return queue.reason || `taken by ${queue.takers.map((taker) => taker.name).join(', ')}`;
 }
 
 /** Queues that nobody takes tasks from first, then by cluster. */

@@ -25,7 +25,7 @@ const ANSWERS: Answers = {
   'GET /agents': page(lost),
   'GET /workers': page(worker(), idle),
   'GET /task-queues': page(
-    queue({ cluster: 'asia', apart: false, reason: 'the leading server takes them' }),
+    queue({ cluster: 'asia', apart: false, takers: [{ name: 'server 7@volary-2', seen: '2026-03-12T14:00:00Z' }] }),
     taken,
     queue({ cluster: 'us', reason: 'nobody takes tasks of us' }),
   ),
@@ -49,7 +49,7 @@ describe('who works here', () => {
     expect(rowsOf('Agents 1')).toHaveLength(1);
     expect(rowsOf('Who takes tasks').map((row) => row?.slice(0, 11))).toEqual(['usnot taken', 'eu-westtake']);
     const left = within(screen.getByRole('region', { name: 'Who takes tasks' }));
-    expect(left.getByText('the leading server takes them').textContent).toBe('1 cluster: the leading server takes them');
+    expect(left.getByText('taken by server 7@volary-2').textContent).toBe('1 cluster: taken by server 7@volary-2');
     expect(rowsOf('Workers 2').map((row) => row?.slice(0, 19))).toEqual(['sparetakes no tasks', 'handstakes taskseu-']);
     expect(screen.getByText('no process of it takes tasks')).toBeTruthy();
     expect(await violations(container)).toEqual([]);

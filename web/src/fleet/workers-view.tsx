@@ -19,6 +19,7 @@ import {
   sortServers,
   sortWorkers,
   summarize,
+  takenBy,
   type AgentLine,
 } from './workers-model';
 
@@ -235,7 +236,7 @@ function Queues({ queues, clusters, onOpen }: Openable & { queues: readonly Task
       {left[0] && (
         <p className="breakable">
           <StateWord status="ready" word={`${left.length} ${left.length === 1 ? 'cluster' : 'clusters'}:`} />{' '}
-          {left[0].reason}
+          {takenBy(left[0])}
         </p>
       )}
     </>

@@ -180,14 +180,18 @@ class WorkerService:
         members = sorted(self.clusters.members.clusters, key=lambda member: member.name)
         if self.temporal is None or self.takers is None:
             return tuple(map(self._unqueued, members))
-        queues = {
-            member.name: hellos.queue(self.temporal.queue_prefix, member.name) for member in members
-        }
-        taken = await self.takers(tuple(queues.values()))
+        queues = {member.name: self._queue_of(member, self.temporal) for member in members}
+        taken = await self.takers(tuple(dict.fromkeys(queues.values())))
         return tuple(
             self._queue(member, queues[member.name], taken[queues[member.name]])
             for member in members
         )
+
+    def _queue_of(self, member: fleets.Cluster, temporal: hellos.Temporal) -> str:
+        """Return the queue of a cluster's tasks: those that servers carry out have one together."""
+        if self.apart.has(member):
+            return hellos.queue(temporal.queue_prefix, member.name)
+        return hellos.CENTRAL_QUEUE
 
     def _temporal(self) -> hellos.Temporal:
         if self.temporal is None or not self.apart.everywhere:
@@ -217,7 +221,7 @@ class WorkerService:
         if not takers and is_apart:
             reason = f"nobody takes tasks of {member.name}"
         elif not takers:
-            reason = "the leading server takes them while a run needs it"
+            reason = "no server takes them: none leads"
         return TaskQueue(member.name, queue, is_apart, takers, reason)
 
 

@@ -39,11 +39,11 @@ class Queues:
 
     @property
     def central(self) -> str:
-        """The queue of tasks that write to no cluster, where others write to it."""
+        """The queue of all tasks that are carried out by the process that opened their run."""
         return f"{self.prefix}-central"
 
     def cluster(self, name: str) -> str:
-        """Return the queue of the tasks on one cluster."""
+        """Return the queue of the tasks of those who work beside a cluster."""
         return f"{self.prefix}-cluster-{name}"
 
     def workflow_id(self, run_id: str) -> str:

@@ -390,9 +390,7 @@ class RunWorkflow:
 
     def _queue(self, target: str, given: documents.TaskInput) -> str:
         queues = self._given.queues
-        if target in self._orders and not self._is_apart(target, given):
-            return queues.central
-        return queues.cluster(target)
+        return queues.cluster(target) if self._is_apart(target, given) else queues.central
 
     def _start(
         self, key: _Key, given: documents.TaskInput

@@ -110,10 +110,11 @@ async def test_a_task_that_no_worker_takes_is_stopped_before_it_began(
     run, listener = planned_run(("us",)), engine_clusters.Listener()
 
     async with (
-        temporal_world.opened(temporal.address, serves=False) as world,
+        temporal_world.opened(temporal.address) as world,
         asyncio.TaskGroup() as tasks,
     ):
-        runner = world.runner(run, Clusters(), listener)
+        orders = temporal_world.elsewhere(world, run)
+        runner = world.runner(run, Clusters(), listener, orders=orders)
         carried = tasks.create_task(runner.carry_out())
         await listener.until(feed.TaskStarted)
         runner.interrupt("ann")
