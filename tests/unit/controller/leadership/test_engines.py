@@ -1,6 +1,7 @@
 """Which engine the settings ask for, and what they need for it."""
 
 import importlib.util
+from datetime import timedelta
 
 import pytest
 
@@ -9,6 +10,7 @@ from volary.controller.agents import run_orders
 from volary.controller.leadership import engines
 from volary.model import errors, server_settings
 
+SILENCE = timedelta(seconds=30)
 ASKED = server_settings.Engine(server_settings.Temporal("127.0.0.1:1"))
 APART = run_orders.ApartTasks(lambda: keys.read(keys.generate()))
 
@@ -16,7 +18,7 @@ APART = run_orders.ApartTasks(lambda: keys.read(keys.generate()))
 async def test_without_settings_runs_are_carried_out_here() -> None:
     engines.check(server_settings.Engine())
 
-    async with engines.opened(server_settings.Engine(), APART) as engine:
+    async with engines.opened(server_settings.Engine(), APART, SILENCE) as engine:
         assert isinstance(engine, engines.LocalEngine)
 
 
@@ -35,7 +37,7 @@ async def test_a_file_of_the_connection_that_cannot_be_read_is_named() -> None:
     engine = server_settings.Engine(server_settings.Temporal("t.example:7233", tls=tls))
 
     with pytest.raises(errors.UserError, match=r"/nowhere/ca\.pem"):
-        async with engines.opened(engine, APART):
+        async with engines.opened(engine, APART, SILENCE):
             pass
 
 
@@ -43,5 +45,5 @@ async def test_a_service_that_does_not_answer_may_answer_later() -> None:
     pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
 
     with pytest.raises(errors.TemporaryError, match=r"does not answer at 127\.0\.0\.1:1"):
-        async with engines.opened(ASKED, APART):
+        async with engines.opened(ASKED, APART, SILENCE):
             pass
