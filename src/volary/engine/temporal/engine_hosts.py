@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent import futures
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from temporalio import client, worker
 from temporalio.worker import workflow_sandbox
 
 from volary.engine.temporal import activities, documents, hosted_runs, workflows
+from volary.model import errors
 
 #: Workflows may import these as they are: they are pure, and need no copy in each run.
 PURE = (
@@ -33,8 +35,20 @@ MOST_EVENTS = 4_000
 MOST_UNDER_WAY = 1_000
 #: Tasks that a process carries out at once on one cluster that it works beside.
 _MOST_TASKS = 100
-#: And on all clusters of the process that opens runs.
-_MOST_CENTRAL_TASKS = 10_000
+#: And on all clusters of the process that opens runs, which asks for as many at the same time.
+_MOST_CENTRAL_TASKS, _CENTRAL_POLLS = 10_000, 5
+
+
+class WorkerFailed(errors.TemporaryError):
+    """Temporal does not let this process take tasks; says why in one sentence."""
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Say whether the SDK tells what is not raised as well: why a worker ended."""
+    return "Worker failed" not in str(record.msg)
+
+
+logging.getLogger("temporalio.worker._worker").addFilter(_is_news)
 
 
 @dataclass(slots=True)
@@ -54,16 +68,14 @@ class EngineHost:
 
     @contextlib.asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """Take runs in the block, and the tasks of clusters that nobody else works beside."""
+        """Take runs in the block, and the tasks of clusters that nobody else works beside.
+
+        Raises:
+            WorkerFailed: Temporal does not let it; the block is broken off.
+        """
         with futures.ThreadPoolExecutor(thread_name_prefix="run workflows") as threads:
-            async with asyncio.TaskGroup() as group:
-                workers = (self._of_runs(threads), self._of_tasks())
-                for each in workers:
-                    group.create_task(each.run(), name=f"worker of {each.task_queue}")
-                try:
-                    yield
-                finally:
-                    await asyncio.gather(*(each.shutdown() for each in workers))
+            async with working_with(self._of_runs(threads), self._of_tasks()):
+                yield
 
     def _of_runs(self, threads: futures.ThreadPoolExecutor) -> worker.Worker:
         return worker.Worker(
@@ -86,7 +98,38 @@ class EngineHost:
             self.known,
             self.elapsed,
             most_tasks=_MOST_CENTRAL_TASKS,
+            polls=_CENTRAL_POLLS,
         )
+
+
+@contextlib.asynccontextmanager
+async def working_with(*workers: worker.Worker) -> AsyncIterator[None]:
+    """Have workers take tasks in the block; at its end they have ended too.
+
+    Raises:
+        WorkerFailed: One of them cannot go on; the block is broken off.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in workers:
+                group.create_task(_work(each), name=f"worker of {each.task_queue}")
+            try:
+                yield
+            finally:
+                # Also of one that has failed: it has ended.
+                await asyncio.gather(*(each.shutdown() for each in workers))
+    except* WorkerFailed as failed:
+        first: BaseException = failed
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from None
+
+
+async def _work(made: worker.Worker) -> None:
+    try:
+        await made.run()
+    except Exception as error:
+        raise WorkerFailed(f"tasks of {made.task_queue} cannot be taken: {error}") from error
 
 
 def task_worker(
@@ -96,6 +139,7 @@ def task_worker(
     elapsed: Callable[[], float],
     *,
     most_tasks: int = _MOST_TASKS,
+    polls: int = 1,
 ) -> worker.Worker:
     """Return what takes tasks from a queue, and carries them out by what is `known`."""
     performing = activities.Activities(known, elapsed)
@@ -104,7 +148,7 @@ def task_worker(
         task_queue=queue,
         activities=[performing.perform_task, performing.conclude],
         max_concurrent_activities=most_tasks,
-        max_concurrent_activity_task_polls=1,
+        max_concurrent_activity_task_polls=polls,
     )
 
 
