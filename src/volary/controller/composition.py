@@ -179,6 +179,7 @@ class Controller:
         key, agents = signing_key.of(settings), agent_registry.AgentRegistry(store, parts.clock)
         temporal = settings.engine.temporal
         told = None if temporal is None else _told_of(temporal)
+        servers = server_service.ServerService(store, is_advertised=bool(settings.advertise))
         apart = run_orders.ApartTasks(
             key.read,
             everywhere=temporal is not None and temporal.workers is server_settings.Workers.APART,
@@ -227,19 +228,17 @@ class Controller:
             ),
             project_service.ProjectService(store, dependencies, self.projects),
             workspace_service.WorkspaceService(store, known, asker, audit),
-            server_service.ServerService(store),
+            servers,
             live_service.LiveService(store, dependencies, self.live),
             drift_service.DriftService(store, compares),
-            agent_service.AgentService(
-                agents, tunnels, known, audit, key, settings.agents.addresses, told
-            ),
+            agent_service.AgentService(agents, tunnels, known, audit, key, servers, told),
             worker_service.WorkerService(
                 agents,
                 known,
                 audit,
                 key,
                 apart,
-                settings.agents.addresses,
+                servers,
                 told,
                 None if temporal is None else task_takers.TaskTakers(temporal).of,
             ),

@@ -46,7 +46,7 @@ async def _print(server: client.Client, path: Sequence[str], body: json.JsonObje
     identity = worker_identities.WorkerIdentity(
         made["worker"],
         tuple(made["clusters"]),
-        tuple(made["addresses"]) or (server.address,),
+        tuple(dict.fromkeys((*made["addresses"], server.address))),
         msgspec.convert(made["temporal"], hellos.Temporal),
         made["signingKey"],
         made["token"],

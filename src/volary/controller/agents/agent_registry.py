@@ -179,9 +179,14 @@ class AgentRegistry:
                 f" anew, volary cluster remove {agent.name} and join again"
             )
         known: json.JsonObject = {**agent.document, "policy": list(hello.policy)}
+        now = self.clock.now()
+        noted = (agent.reason, agent.version, agent.protocol, agent.document)
+        is_recent = agent.seen is not None and now - agent.seen < EXACTNESS
+        if is_recent and noted == (reason, hello.version, protocol, known) and not reason:
+            return protocol
         await self.store.agents.note(
             agent.name,
-            seen=self.clock.now(),
+            seen=now,
             reason=reason,
             version=hello.version,
             protocol=protocol,

@@ -6,7 +6,6 @@ with the next look at the store elsewhere.
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +17,7 @@ from volary.agents.tunnel import tunnels
 from volary.clusters.observe import probes
 from volary.controller import refusals
 from volary.controller.agents import agent_registry, signing_key, tunnel_hub
-from volary.controller.api import representations
+from volary.controller.api import representations, server_service
 from volary.controller.api.commands import command_client
 from volary.controller.fleet import cluster_registry
 from volary.model import errors
@@ -78,7 +77,7 @@ class AgentRegistration(representations.Representation, frozen=True):
     token: str
     #: By which it checks orders: public key of Ed25519, in base64.
     signing_key: str
-    #: How it reaches the servers; empty: as whoever asks does.
+    #: Where each server is reached; empty: only as whoever asks does.
     addresses: tuple[str, ...]
 
 
@@ -91,8 +90,8 @@ class AgentService:
     clusters: cluster_registry.ClusterRegistry
     audit_trail: command_client.AuditLog
     key: signing_key.SigningKeyFile
-    #: How agents reach each server of this store.
-    addresses: Sequence[str] = ()
+    #: Where each server of this store is reached.
+    servers: server_service.ServerService
     #: Where tasks come from; None: servers carry them out.
     temporal: hellos.Temporal | None = None
     _noted: dict[str, datetime] = field(default_factory=dict, init=False)
@@ -101,7 +100,8 @@ class AgentService:
 
     async def list(self) -> tuple[Agent, ...]:
         """Return all agents, by name."""
-        return tuple(map(self._view, await self.registry.list(_AGENT)))
+        elsewhere = await self._may_be_elsewhere()
+        return tuple(self._view(each, elsewhere) for each in await self.registry.list(_AGENT))
 
     async def join(
         self, cluster: str, asker: representations.Actor, *, sealing_key: str
@@ -118,7 +118,7 @@ class AgentService:
         public = await asyncio.to_thread(self.key.public)
         async with self._noting(asker, "cluster.join", cluster):
             _, token = await self.registry.join(cluster, sealing_key)
-        return self._registration(cluster, token, public)
+        return await self._registration(cluster, token, public)
 
     async def rotate(
         self, cluster: str, asker: representations.Actor, *, sealing_key: str
@@ -133,7 +133,7 @@ class AgentService:
         async with self._noting(asker, "cluster.rotate", cluster):
             _, token = await self.registry.rotate(_AGENT, cluster, sealing_key)
         await self.check_connected()
-        return self._registration(cluster, token, public)
+        return await self._registration(cluster, token, public)
 
     async def remove(self, cluster: str, asker: representations.Actor) -> Agent:
         """Take the rights of the agent of a cluster, end its connections, and return how it was.
@@ -142,7 +142,8 @@ class AgentService:
             refusals.NotFound: It has none.
         """
         async with self._noting(asker, "cluster.remove", cluster):
-            before = self._view(await self.registry.remove(_AGENT, cluster))
+            removed = await self.registry.remove(_AGENT, cluster)
+            before = self._view(removed, await self._may_be_elsewhere())
         self.hub.disconnect(cluster, _TAKEN)
         return before
 
@@ -160,12 +161,17 @@ class AgentService:
                 hint="write agent: true there, in place of kubeconfig, context or inCluster",
             )
 
-    def _registration(self, cluster: str, token: str, public: str) -> AgentRegistration:
-        return AgentRegistration(cluster, cluster, token, public, tuple(self.addresses))
+    async def _registration(self, cluster: str, token: str, public: str) -> AgentRegistration:
+        addresses = await self.servers.advertised()
+        return AgentRegistration(cluster, cluster, token, public, addresses)
 
-    def _view(self, agent: records.AgentRecord) -> Agent:
+    async def _may_be_elsewhere(self) -> bool:
+        """Say whether agents may be connected to other servers of this store."""
+        return len(await self.servers.advertised()) > 1
+
+    def _view(self, agent: records.AgentRecord, elsewhere: bool) -> Agent:
         policy = agent.document.get("policy")
-        status = self._status(agent)
+        status = self._status(agent, elsewhere)
         return Agent(
             name=agent.name,
             clusters=agent.clusters,
@@ -180,7 +186,7 @@ class AgentService:
             policy=tuple(map(str, policy)) if isinstance(policy, list) else (),
         )
 
-    def _status(self, agent: records.AgentRecord) -> AgentStatus:
+    def _status(self, agent: records.AgentRecord, elsewhere: bool) -> AgentStatus:
         if self.hub.count(agent.name):
             return AgentStatus.CONNECTED
         if agent.seen is None:
@@ -189,7 +195,7 @@ class AgentService:
             return AgentStatus.REFUSED
         is_recent = self.registry.clock.now() - agent.seen < 3 * agent_registry.EXACTNESS
         # Another server of this store has its connection.
-        is_elsewhere = is_recent and not agent.reason and len(self.addresses) > 1
+        is_elsewhere = is_recent and not agent.reason and elsewhere
         return AgentStatus.CONNECTED if is_elsewhere else AgentStatus.DISCONNECTED
 
     # Agents.
@@ -203,7 +209,11 @@ class AgentService:
         version = volary.__version__
         protocol = await self.registry.welcome(agent, hello, version=version)
         return hellos.Welcome(
-            version, protocol, agent.name, tuple(self.addresses), temporal=self.temporal
+            version,
+            protocol,
+            agent.name,
+            await self.servers.advertised(),
+            temporal=self.temporal,
         )
 
     async def carry(

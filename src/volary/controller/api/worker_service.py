@@ -9,7 +9,7 @@ from enum import StrEnum
 from volary.agents import hellos
 from volary.controller import refusals
 from volary.controller.agents import agent_registry, run_orders, signing_key
-from volary.controller.api import representations
+from volary.controller.api import representations, server_service
 from volary.controller.api.commands import command_client
 from volary.controller.fleet import cluster_registry
 from volary.model import errors
@@ -64,7 +64,7 @@ class WorkerRegistration(representations.Representation, frozen=True):
     token: str
     #: By which it checks orders: public key of Ed25519, in base64.
     signing_key: str
-    #: How it reaches the servers; empty: as whoever asks does.
+    #: Where each server is reached; empty: only as whoever asks does.
     addresses: tuple[str, ...]
     temporal: hellos.Temporal
 
@@ -97,8 +97,8 @@ class WorkerService:
     key: signing_key.SigningKeyFile
     #: Which tasks are carried out apart from servers.
     apart: run_orders.ApartTasks
-    #: How workers reach each server of this store.
-    addresses: Sequence[str] = ()
+    #: Where each server of this store is reached.
+    servers: server_service.ServerService
     #: Where tasks come from; None: servers carry them out.
     temporal: hellos.Temporal | None = None
     #: None: there is no Temporal.
@@ -144,7 +144,7 @@ class WorkerService:
         about = {"worker": name, "clusters": list(clusters)}
         async with self.audit_trail.noting(asker, "worker.join", document=about):
             made, token = await self.registry.join_worker(name, clusters, sealing_key)
-        return self._registration(made, token, public, temporal)
+        return await self._registration(made, token, public, temporal)
 
     async def rotate(
         self, name: str, asker: representations.Actor, *, sealing_key: str
@@ -159,7 +159,7 @@ class WorkerService:
         public = await asyncio.to_thread(self.key.public)
         async with self.audit_trail.noting(asker, "worker.rotate", document={"worker": name}):
             made, token = await self.registry.rotate(_WORKER, name, sealing_key)
-        return self._registration(made, token, public, temporal)
+        return await self._registration(made, token, public, temporal)
 
     async def remove(self, name: str, asker: representations.Actor) -> Worker:
         """Take the rights of a worker, and return how it was.
@@ -201,10 +201,10 @@ class WorkerService:
             )
         return self.temporal
 
-    def _registration(
+    async def _registration(
         self, made: records.AgentRecord, token: str, public: str, temporal: hellos.Temporal
     ) -> WorkerRegistration:
-        addresses = tuple(self.addresses)
+        addresses = await self.servers.advertised()
         return WorkerRegistration(made.name, made.clusters, token, public, addresses, temporal)
 
     def _unqueued(self, member: fleets.Cluster) -> TaskQueue:

@@ -110,6 +110,7 @@ async def served(tmp_path: pathlib.Path) -> AsyncIterator[Served]:
                 leader.register,
                 audit,
                 signing_key.SigningKeyFile("", str(tmp_path)),
+                server_service.ServerService(store),
             ),
             worker_service.WorkerService(
                 agent_registry.AgentRegistry(store, clock),
@@ -117,6 +118,7 @@ async def served(tmp_path: pathlib.Path) -> AsyncIterator[Served]:
                 audit,
                 signing_key.SigningKeyFile("", str(tmp_path)),
                 run_orders.ApartTasks(signing_key.SigningKeyFile("", str(tmp_path)).read),
+                server_service.ServerService(store),
             ),
             task_services.TaskServices(
                 store,
