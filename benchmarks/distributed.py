@@ -1,8 +1,8 @@
 """Both engines on a real database, Temporal's on a real server, with stages that do nothing.
 
 Every process is measured: the one that leads, further workers, Temporal, and PostgreSQL. A worker
-is a process that decides runs, keeps their steps and carries out the tasks on its share of the
-clusters; with one, the process that leads does all of it, as a server does.
+is a process that decides runs, keeps their steps and carries out tasks, all from the same queues;
+with one, the process that leads does all of it, as a server does.
 """
 
 import argparse
@@ -308,7 +308,6 @@ class _Process:
                 for run in planned(self._size):
                     hosted = self._hosted(run, self._keeper(run))
                     stack.enter_context(host.known.opened(run.id, hosted))
-                    host.serve(run.targets)
                 print("ready", flush=True)
                 await asyncio.to_thread(sys.stdin.read)
 
@@ -338,12 +337,8 @@ class _Process:
             return
         from volary.engine.temporal import connections, engine_hosts
 
-        number, workers = self._wish["number"], self._size.workers
-        host = engine_hosts.EngineHost(
-            await connections.connect(connections.Connection(self._wish["temporal"])),
-            time.monotonic,
-            is_central=lambda name: int(name.rpartition("-")[2]) % workers == number,
-        )
+        connection = await connections.connect(connections.Connection(self._wish["temporal"]))
+        host = engine_hosts.EngineHost(connection, time.monotonic)
         async with host.working():
             yield host
 

@@ -1,9 +1,11 @@
 """What it costs to be ready for the tasks of many clusters with Temporal, while there are none.
 
-A cluster has a queue, and the process that leads a worker for each of them.
+A cluster that others than the server work beside has a queue, and the process that works beside it
+a worker for it: this is such a process of many clusters.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -19,12 +21,12 @@ class Measured:
     """What so many clusters used, while nothing happened."""
 
     clusters: int
-    #: Resident memory of the process that leads before and with its workers, in MiB.
+    #: Resident memory of the process before and with its workers, in MiB.
     without: float
     memory: float
     threads: int
     #: Seconds of CPU in a minute.
-    leader: float
+    process: float
     service: float
     #: Of Temporal, in MiB.
     service_memory: float
@@ -33,7 +35,7 @@ class Measured:
 
 
 def measure(clusters: int, *, settle: float = 20.0, seconds: float = 20.0) -> Measured:
-    """Measure with a server and a leader in processes of their own."""
+    """Measure with a server and a worker in processes of their own."""
     with temporal.running() as server:
         argv = [sys.executable, "-m", "benchmarks.queues", server.address, str(server.pid)]
         found = json.loads(usage.output([*argv, str(clusters), str(settle), str(seconds)]))
@@ -41,14 +43,16 @@ def measure(clusters: int, *, settle: float = 20.0, seconds: float = 20.0) -> Me
 
 
 async def _work(address: str, pid: int, clusters: int, settle: float, seconds: float) -> Measured:
-    from volary.engine.temporal import connections, engine_hosts
+    from volary.engine.temporal import connections, documents, engine_hosts, hosted_runs
 
     connection = await connections.connect(connections.Connection(address))
-    host = engine_hosts.EngineHost(connection, time.monotonic)
-    family = families.Family(pid)
-    async with host.working():
-        without = usage.memory_of(os.getpid())
-        host.serve([f"cluster-{number:04}" for number in range(clusters)])
+    known, family = hosted_runs.HostedRuns(), families.Family(pid)
+    without = usage.memory_of(os.getpid())
+    async with contextlib.AsyncExitStack() as stack:
+        for number in range(clusters):
+            queue = documents.Queues().cluster(f"cluster-{number:04}")
+            worker = engine_hosts.task_worker(connection, queue, known, time.monotonic)
+            await stack.enter_async_context(worker)
         await asyncio.sleep(settle)
         with families.watched([family]):
             meter = usage.Meter()

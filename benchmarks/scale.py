@@ -367,7 +367,7 @@ def _workers(found: Sequence[distributed.Measured]) -> Iterator[report.Row]:
 def _queues(found: Sequence[queues.Measured]) -> Iterator[report.Row]:
     yield (
         "Clusters",
-        "Leader: memory more",
+        "Worker: memory more",
         "threads",
         "CPU a minute",
         "Temporal: memory",
@@ -379,7 +379,7 @@ def _queues(found: Sequence[queues.Measured]) -> Iterator[report.Row]:
             str(each.clusters),
             f"{each.memory - each.without:.0f} MiB",
             str(each.threads),
-            f"{each.leader:.2f} s",
+            f"{each.process:.2f} s",
             f"{each.service_memory:.0f} MiB",
             f"{each.service:.2f} s",
             f"{each.load:.0f}",

@@ -11,6 +11,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.service import RPCError as RPCError
 
 import engine_world
+import process_time
 from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import pieces
@@ -111,7 +112,6 @@ async def connected(address: str) -> client.Client:
 async def opened(
     address: str,
     *,
-    serves: bool = True,
     at: documents.Queues | None = None,
     heartbeat_seconds: float = 10.0,
     most_events: int = engine_hosts.MOST_EVENTS,
@@ -120,7 +120,7 @@ async def opened(
     steady: Callable[[], float] = elapsed,
     namespace: str = "default",
 ) -> AsyncIterator[TemporalWorld]:
-    """Open an engine that carries tasks out itself, or not; `steady` is a clock nobody sets."""
+    """Open an engine; `steady` is a clock nobody sets."""
     host = engine_hosts.EngineHost(
         await connections.connect(connections.Connection(address, namespace)),
         steady,
@@ -128,7 +128,6 @@ async def opened(
         heartbeat_seconds,
         most_events,
         most_tasks=most_tasks,
-        is_central=lambda _: serves,
     )
     async with host.working():
         yield TemporalWorld(host, keeper or MemoryKeeper())
@@ -136,6 +135,12 @@ async def opened(
 
 #: What whoever works beside a cluster believes.
 ORDER: json.JsonObject = {"order": "of somebody else"}
+
+
+def elsewhere(world: TemporalWorld, run: state.Run) -> documents.Orders:
+    """Return orders that leave all tasks to others, who are waited for as long as it takes."""
+    world.host.untaken_seconds = process_time.HANG
+    return dict.fromkeys(run.targets, ORDER)
 
 
 class Beside:

@@ -170,7 +170,7 @@ async def test_two_processes_of_one_agent_share_its_tasks(
             ):
                 await server.until(
                     # Temporal remembers who asked once for five minutes: there may be more.
-                    "/api/v1/workers",
+                    "/api/v1/task-queues",
                     lambda body: len(body["items"][0]["takers"]) >= 2,
                 )
                 with watched(given):

@@ -268,7 +268,7 @@ async def test_two_servers_have_a_tunnel_each_and_one_that_comes_back_gets_one_a
     async with command_world.world(tmp_path, "us") as world:
         fleet = agent_world.write_fleet(world, tmp_path, "us")
         files = agent_world.AgentFiles(tmp_path / "agent", "us")
-        key = {"signingKeyFile": str(tmp_path / "signing.pem"), "addresses": urls}
+        key = {"signingKeyFile": str(tmp_path / "signing.pem")}
         (tmp_path / "signing.pem").write_bytes(keys.generate())
         (tmp_path / "signing.pem").chmod(0o600)
         how = [
@@ -277,6 +277,7 @@ async def test_two_servers_have_a_tunnel_each_and_one_that_comes_back_gets_one_a
                 "clusterHealth": HEALTH,
                 "agents": key,
                 "listen": f"127.0.0.1:{port}",
+                "advertise": f"http://127.0.0.1:{port}",
             }
             for port in ports
         ]

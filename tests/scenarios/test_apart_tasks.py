@@ -46,6 +46,21 @@ spec:
     - {name: K8S_PRIMARY_ROLLOUT}
     - {name: K8S_CANARY_CLEAN}
 """
+#: The second release is rolled back once it is everywhere.
+SCRIPTED = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  service: {kind: Service, name: simple}
+  pipeline:
+    stages:
+    - {name: SCRIPT_RUN, with: {run: "true", onRollback: 'echo back >> %(marks)s'}}
+    - {name: SCRIPT_RUN, with: {run: "true", scope: cluster,
+        onRollback: 'echo back $VOLARY_CLUSTER >> %(marks)s'}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: SCRIPT_RUN, with: {run: "exit 9"}}
+"""
 
 
 @pytest.fixture
@@ -86,17 +101,25 @@ async def test_a_release_on_workers_is_one_trace(
 async def test_a_release_runs_through_on_workers_alone(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
+    """Also once the worker's keys were changed under it."""
     async with apart_world.opened(tmp_path, temporal, "us", "eu") as given:
         first = waiting_world.describe(given.world)
-        async with given.server() as server, given.worker(await given.join()):
+        async with (
+            given.server() as server,
+            given.worker(identity := await given.join()),
+        ):
             await server.synced(first)
+            rotated = await given.world.volary("worker", "rotate", "hands", "--server", server.url)
+            identity.write_text(rotated.out)
             second = given.world.edit("deployment.yaml", V1, V2)
             run = await server.asks(second)
             canary = given.world.images("us", "simple-canary")
             await server.approve(run)
             ended = await server.ended(run)
             _, log = await server.get(f"/api/v1/runs/{run}/logs")
-            shown = await given.world.volary("get", "workers", "--server", server.url)
+            shown = await given.world.volary("get", "task-queues", "--server", server.url)
+            workers = await given.world.volary("get", "workers", "--server", server.url)
+            agents = await given.world.volary("get", "agents", "-o", "json", "--server", server.url)
 
         assert ended["status"] == "succeeded", ended["reason"]
         assert canary == f"{V2} 1/1"
@@ -105,6 +128,10 @@ async def test_a_release_runs_through_on_workers_alone(
         assert given.writes.by(apart_world.CENTRE) == []
         assert [line for line in log["items"] if "configured" in line["text"]]
         assert shown.out.count("worker hands") == 2
+        [_, line] = workers.out.splitlines()
+        assert line.split()[:5] == ["hands", "eu", "and", "us", "taking"]
+        assert "was not used yet" not in line, "its new token was"
+        assert json.loads(agents.out) == []
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
@@ -198,7 +225,7 @@ async def test_where_nobody_takes_tasks_the_cluster_is_unreachable(
             runs = await server.until("/api/v1/runs", lambda body: body["items"])
             # Its application does not say to go on without clusters that are not reached.
             ended = await server.ended(runs["items"][0]["id"])
-            shown = await given.world.volary("get", "workers", "--server", server.url)
+            shown = await given.world.volary("get", "task-queues", "--server", server.url)
             before = list(given.writes.sent)
             async with given.worker(identity):
                 second = given.world.edit("deployment.yaml", V1, V2)
@@ -308,6 +335,31 @@ async def test_an_agent_carries_a_release_out_with_its_analysis(
         kinds = {(each["stage"], each["kind"]) for each in found["items"]}
         assert ("1-K8S_CANARY_ROLLOUT", "measurement") in kinds
         assert metrics.queries
+
+
+async def test_scripts_are_undone_by_the_server_once_an_agent_has_taken_its_cluster_back(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    marks = tmp_path / "marks"
+    async with apart_world.opened(tmp_path, temporal, "us", "eu") as given:
+        # eu has no agent: its scripts and those of us are run by the same server, once for both.
+        given.through_agents("us")
+        given.workers, given.settings["scripts"] = "central", "allow"
+        first = waiting_world.describe(given.world, SCRIPTED % {"marks": marks})
+
+        async with (
+            given.server() as server,
+            beside(given, server, apart_world.ALL),
+        ):
+            await server.synced(first)
+            second = given.world.edit("deployment.yaml", V1, V2)
+            body = await server.until(f"/api/v1/runs?commit={second}", lambda body: body["items"])
+            ended = await server.ended(body["items"][0]["id"])
+
+        assert ended["status"] == "rolled_back", ended["reason"]
+        assert [given.world.images(each) for each in ("us", "eu")] == [f"{V1} 2/2"] * 2
+        assert given.writes.by(apart_world.BESIDE)
+        assert sorted(marks.read_text().splitlines()) == ["back", "back eu", "back us"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import command_world
-from controller_world import ANA, SPEED, controlled
+from controller_world import ANA, SPEED, Controlled, controlled
+from volary.controller.api import representations
 from volary.model import server_settings
 from volary.store import records
 
@@ -64,6 +65,15 @@ async def test_after_a_rollback_it_is_out_of_sync_until_git_is_rolled_out(
         assert again.status == "synced"
 
 
+async def paused(given: Controlled) -> representations.Application:
+    """Pause the run of the application once it has begun, and wait until nothing of it goes on."""
+    running = await given.until_application(lambda each: each.status == "running")
+    await given.until_run(running.run, lambda run: run.summary.status == "running")
+    await given.ask_run("pause", running.run, ANA)
+    await given.until_run(running.run, lambda run: run.summary.reason == "paused by ana")
+    return running
+
+
 async def test_only_the_newest_commit_waits_behind_a_run_and_the_others_say_so(
     tmp_path: Path,
 ) -> None:
@@ -73,8 +83,7 @@ async def test_only_the_newest_commit_waits_behind_a_run_and_the_others_say_so(
     ):
         await given.until_application(lambda each: each.status == "synced")
         second = given.push(V1, V2)
-        running = await given.until_application(lambda each: each.status == "running")
-        await given.ask_run("pause", running.run, ANA)
+        running = await paused(given)
         older = given.push("replicas: 2", "replicas: 3", message="Three pods")
         await given.until_application(
             lambda each: each.waiting is not None and each.waiting.commit == older
@@ -112,8 +121,7 @@ async def test_a_revert_in_mid_run_takes_the_run_back_at_once(tmp_path: Path) ->
     ):
         first = await given.until_application(lambda each: each.status == "synced")
         given.push(V1, V2)
-        running = await given.until_application(lambda each: each.status == "running")
-        await given.ask_run("pause", running.run, ANA)
+        running = await paused(given)
         reverting = given.push(V2, V1, message='Revert "Change it"')
 
         ended = await given.ended(running.run)
@@ -222,8 +230,7 @@ async def test_a_secret_in_a_commits_title_is_kept_nowhere_while_it_waits(tmp_pa
     ):
         await given.until_application(lambda each: each.status == "synced")
         given.push(V1, V2)
-        running = await given.until_application(lambda each: each.status == "running")
-        await given.ask_run("pause", running.run, ANA)
+        running = await paused(given)
         title = 'Revert "Use correct-horse-battery"'
         commit = world.write({"secret.yaml": secret}, message=title)
         await given.until_application(

@@ -32,6 +32,8 @@ BACKOFF = backoffs.Backoff(timedelta(seconds=1), timedelta(seconds=30))
 #: Seconds for hello, and to open or close a tunnel.
 _PATIENCE = aiohttp.ClientTimeout(total=20, connect=10)
 _CLOSING = 2.0
+#: Seconds between two looks which servers there are.
+_LOOK = 15.0
 _CONFLICT, _UNAUTHORIZED = 409, 401
 
 
@@ -118,6 +120,7 @@ class Agent:
         ):
             group.create_task(self.policy.keep_reading(), name="policy file")
             self._connect_to_all(group, proxy)
+            group.create_task(self._keep_looking(group, proxy), name="servers")
             for part in self._parts:
                 group.create_task(_run(part, self))
 
@@ -192,17 +195,38 @@ class Agent:
 
     def _connect_to_all(self, group: asyncio.TaskGroup, proxy: guard_proxy.GuardProxy) -> None:
         """Begin to connect to servers that were not known before."""
-        assert self.welcome is not None
-        for server in self.welcome.addresses or (self.settings.server,):
+        for server in self.servers:
             if server not in self._servers:
                 self._servers.add(server)
                 connecting = self._keep_connected(server, group, proxy)
                 group.create_task(connecting, name=f"tunnel to {server}")
 
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The servers that there are, as one of them said last, and the one that it was told.
+
+        Where they reach each other need not be where this agent reaches them.
+        """
+        assert self.welcome is not None
+        return tuple(dict.fromkeys((*self.welcome.addresses, self.settings.server)))
+
+    async def _keep_looking(self, group: asyncio.TaskGroup, proxy: guard_proxy.GuardProxy) -> None:
+        """Find servers that have come since, whichever of those that are known says so."""
+        while True:
+            await _pause_of(_LOOK)
+            for server in self.servers:
+                try:
+                    self.welcome = await self.say_hello(server)
+                except errors.VolaryError as error:
+                    _LOG.debug("%s does not say which servers there are: %s", server, error)
+                else:
+                    self._connect_to_all(group, proxy)
+                    break
+
     async def _keep_connected(
         self, server: str, group: asyncio.TaskGroup, proxy: guard_proxy.GuardProxy
     ) -> None:
-        """Keep a tunnel to a server, until cancelled."""
+        """Keep a tunnel to a server, until cancelled, or it is gone and none knows it any more."""
         failures, said = 0, ""
         while True:
             began = asyncio.get_running_loop().time()
@@ -218,6 +242,9 @@ class Agent:
             if went_well or said != reason:
                 said = reason
                 _LOG.warning("not connected to %s: %s", server, reason)
+            if server not in self.servers:
+                self._servers.discard(server)
+                return
             await _pause(failures)
 
     async def _carry(self, server: str, proxy: guard_proxy.GuardProxy) -> str:
@@ -250,8 +277,12 @@ async def _run(part: Part, agent: Agent) -> None:
 
 
 async def _pause(failures: int) -> None:
+    await _pause_of(BACKOFF.after(failures).total_seconds())
+
+
+async def _pause_of(seconds: float) -> None:
     """Wait a while, not all agents the same."""
-    await asyncio.sleep(BACKOFF.after(failures).total_seconds() * (0.5 + random.random() / 2))
+    await asyncio.sleep(seconds * (0.5 + random.random() / 2))
 
 
 def check_address(server: str) -> None:

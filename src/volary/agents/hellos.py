@@ -16,8 +16,9 @@ OLDEST, NEWEST = 1, 1
 #: Where hello is said and where tunnels begin, under the address of a server.
 HELLO_PATH = "/api/v1/agent/hello"
 TUNNEL_PATH = "/api/v1/agent/tunnel"
-#: What names of the task queues of clusters begin with.
-QUEUE_PREFIX = "volary-cluster-"
+#: What names of the task queues of clusters begin with, and the one of all tasks that the leading
+#: server carries out.
+QUEUE_PREFIX, CENTRAL_QUEUE = "volary-cluster-", "volary-central"
 #: Bytes of either message.
 LARGEST = 64 * 1024
 _LONGEST_WORD = 253
@@ -127,3 +128,8 @@ def _range(protocols: tuple[int, int]) -> str:
 def queue(prefix: str, cluster: str) -> str:
     """Return the name of a cluster's task queue."""
     return f"{prefix}{cluster}"
+
+
+def worker_role(name: str) -> str:
+    """Return what processes of a worker call themselves, before their number."""
+    return f"worker {name}"

@@ -64,7 +64,7 @@ class AgentTasks:
         ):
             runs = bundled_runs.BundledRuns(
                 bundled_runs.Identity((self.cluster.name,), [self._signed_by()], self._opened_with),
-                server_services.ServerServices(session, process.token, lambda: _servers(process)),
+                server_services.ServerServices(session, process.token, lambda: process.servers),
                 clusters,
                 permissions.ByPolicy(process.policy.current),
                 process.clock,
@@ -98,8 +98,3 @@ async def _told(process: agent.Agent) -> hellos.Temporal:
             said = True
             _LOG.warning("no tasks: the server has no engine.temporal, and carries them out itself")
         await asyncio.sleep(_AGAIN)
-
-
-def _servers(process: agent.Agent) -> tuple[str, ...]:
-    known = process.welcome.addresses if process.welcome is not None else ()
-    return known or (process.settings.server,)

@@ -22,4 +22,4 @@ PlanForm = Literal["text", "markdown", "json"]
 #: Of what is written line by line.
 LinesForm = Literal["text", "json"]
 #: What there is to get.
-Noun = Literal["app", "apps", "runs", "clusters", "servers", "agents", "workers"]
+Noun = Literal["app", "apps", "runs", "clusters", "servers", "agents", "workers", "task-queues"]

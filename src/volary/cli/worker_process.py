@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import aiohttp
 
-from volary import secret_files
+from volary.agents import hellos
 from volary.agents.orders import keys
 from volary.agents.tasks import (
     bundled_runs,
@@ -37,27 +37,29 @@ async def work(
     Raises:
         errors.UserError: A file cannot be read, or does not fit to the others.
     """
-    identity = worker_identities.read(secret_files.read_text(identity_file))
+    secrets = redaction.SecretValues()
+    known = worker_identities.IdentityFile(identity_file, secrets.learn)
+    identity = known.current
     members = _members(identity, opened_applications.load_fleet(fleet_file))
-    secrets = redaction.SecretValues([identity.token])
     handler = log_output.LimitedHandler(sys.stderr)
     handler.setFormatter(server_process.Formatter("%(asctime)s %(levelname)s %(message)s", secrets))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     connection = connections.of_settings(
         temporal_files.settings(identity.temporal, files),
-        connections.identity_of(f"worker {identity.name}"),
+        connections.identity_of(hellos.worker_role(identity.name)),
     )
     console.tell(f"worker {identity.name}: takes tasks of {', '.join(identity.clusters)}")
     with handler.keep_telling(), tracing.traced(tracing.sent_to(tracing_endpoint)):
-        await server_process.until_signalled(_take(identity, members, connection))
+        await server_process.until_signalled(_take(known, members, connection))
     return exit_codes.Exit.DONE
 
 
 async def _take(
-    identity: worker_identities.WorkerIdentity,
+    known: worker_identities.IdentityFile,
     members: fleets.Fleet,
     connection: connections.Connection,
 ) -> None:
+    identity = known.current
     clock = system_clock.SystemClock()
     async with (
         aiohttp.ClientSession(trust_env=True) as session,
@@ -67,10 +69,10 @@ async def _take(
             bundled_runs.Identity(
                 identity.clusters,
                 [keys.read_verifying(identity.signing_key)],
-                lambda: [keys.read_opening(identity.opening_key.encode())],
+                known.opened_with,
             ),
             server_services.ServerServices(
-                session, lambda: identity.token, lambda: identity.servers
+                session, lambda: known.current.token, lambda: known.current.servers
             ),
             clusters,
             permissions.PermitAll(),

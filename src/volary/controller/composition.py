@@ -36,6 +36,7 @@ from volary.controller.api import (
     service,
     status_service,
     task_takers,
+    worker_service,
     workspace_service,
 )
 from volary.controller.api.commands import command_client
@@ -175,8 +176,10 @@ class Controller:
             self.live,
             self.live.mark,
         )
-        key = signing_key.of(settings)
+        key, agents = signing_key.of(settings), agent_registry.AgentRegistry(store, parts.clock)
         temporal = settings.engine.temporal
+        told = None if temporal is None else _told_of(temporal)
+        servers = server_service.ServerService(store, is_advertised=bool(settings.advertise))
         apart = run_orders.ApartTasks(
             key.read,
             everywhere=temporal is not None and temporal.workers is server_settings.Workers.APART,
@@ -225,18 +228,18 @@ class Controller:
             ),
             project_service.ProjectService(store, dependencies, self.projects),
             workspace_service.WorkspaceService(store, known, asker, audit),
-            server_service.ServerService(store),
+            servers,
             live_service.LiveService(store, dependencies, self.live),
             drift_service.DriftService(store, compares),
-            agent_service.AgentService(
-                agent_registry.AgentRegistry(store, parts.clock),
-                tunnels,
+            agent_service.AgentService(agents, tunnels, known, audit, key, servers, told),
+            worker_service.WorkerService(
+                agents,
                 known,
                 audit,
                 key,
                 apart,
-                settings.agents.addresses,
-                None if temporal is None else _told_of(temporal),
+                servers,
+                told,
                 None if temporal is None else task_takers.TaskTakers(temporal).of,
             ),
             task_services.TaskServices(store, parts.clock, meter, secrets, apart),

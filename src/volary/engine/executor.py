@@ -86,6 +86,9 @@ class TaskContext:
     created: datetime | None = None
     #: Of an analysis at the end of a wave: clusters without this release to compare with.
     not_updated: tuple[str, ...] = ()
+    #: What the rollback of the cluster came to, where somebody beside it carried that out: what is
+    #: left are the scripts of the stages that had begun. None: the stage itself is to be done.
+    rolled_back: statuses.Outcome | None = None
     stop: StopFlag = field(default_factory=StopFlag, compare=False)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import ipaddress
+from urllib import parse
 
 #: Whoever has one IPv6 address usually has all of its network.
 _NETWORK_BITS = 64
@@ -19,6 +20,16 @@ def is_loopback(host: str) -> bool:
         return True
     read = _read(host)
     return read is not None and read.is_loopback
+
+
+def is_secure(url: str) -> bool:
+    """Say whether what is sent to a URL is encrypted on its way, or stays in this machine."""
+    try:
+        address = parse.urlsplit(url)
+        host = address.hostname or ""
+    except ValueError:
+        return False
+    return address.scheme == "https" or (address.scheme == "http" and is_loopback(host))
 
 
 def is_host_and_port(address: str) -> bool:

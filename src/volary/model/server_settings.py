@@ -537,11 +537,6 @@ class Agents:
         "several servers of one store share it. Left out: it is made in the data directory.",
         "",
     )
-    addresses: tuple[options.Text, ...] = options.option(
-        "How agents reach each server of this store, such as `https://volary-0.example.org`: an "
-        "agent connects to all of them. Empty: to the one that it was told.",
-        (),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -564,8 +559,9 @@ class Settings:
     )
     advertise: str = options.option(
         "Where other processes reach this one server, such as `https://10.0.0.7:8443`, where there "
-        "are several of one database: `volary get servers` shows it. Empty: the address of "
-        "`listen`, or the name of the machine where that is every address.",
+        "are several of one database: `volary get servers` shows it, and agents connect to each "
+        "server there. Empty: the address of `listen`, or the name of the machine where that is "
+        "every address; agents connect to no server but the one that they were told.",
         "",
     )
     ui: bool = options.option("Whether the web UI is served.", True)

@@ -35,6 +35,7 @@ from volary.server.routes import (
     screens,
     servers,
     streaming,
+    workers,
     workspaces,
 )
 from volary.server.routes import web as web_routes
@@ -51,6 +52,7 @@ ROUTERS = (
     # Before the clusters: their names may hold slashes, so that they take every path.
     insights.router,
     agents.router,
+    workers.router,
     clusters.router,
     projects.router,
     workspaces.router,

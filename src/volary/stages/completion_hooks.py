@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from volary.model import errors, statuses
 from volary.model.pipeline import webhook
-from volary.model.pipeline.stage_kinds import added_stages, external_stages
+from volary.model.pipeline.stage_kinds import added_stages
 from volary.stages.kinds import script_run
 from volary.stages.runtime import contexts, execution, outcomes, stage_webhooks
 
@@ -21,7 +21,7 @@ _BROKEN = (statuses.TaskStatus.FAILED, statuses.TaskStatus.CANCELLED)
 async def complete(context: contexts.StageContext, ended: statuses.Outcome) -> statuses.Outcome:
     """Return how a stage ended, after all that follows it."""
     if context.task.stage.kind is added_stages.ROLLBACK:
-        after = await _undo_scripts(context, ended)
+        after = await undo_scripts(context, ended)
         await _report(context, "Failed")
         return after
     if context.task.is_last and ended.status is statuses.TaskStatus.SUCCEEDED:
@@ -37,15 +37,13 @@ def _is_followed(context: contexts.StageContext) -> bool:
     return planner.auto_rollback or planner.hold_on_failure
 
 
-async def _undo_scripts(
-    context: contexts.StageContext, ended: statuses.Outcome
-) -> statuses.Outcome:
-    """Run the scripts' rollback commands; one that fails makes the rollback a failure."""
-    options = [stage.options for stage in context.begun]
-    if not any(
-        isinstance(option, external_stages.ScriptOptions) and option.on_rollback
-        for option in options
-    ):
+async def undo_scripts(context: contexts.StageContext, ended: statuses.Outcome) -> statuses.Outcome:
+    """Run the scripts' rollback commands after a rollback that has `ended` so.
+
+    One that fails makes the rollback a failure. A cluster that did not answer is not back yet.
+    """
+    has_scripts = any(stage.options.undone_by_script for stage in context.begun)
+    if not has_scripts or ended.status is statuses.TaskStatus.UNREACHABLE:
         return ended
     problems: list[str] = []
 

@@ -53,6 +53,8 @@ def plan(stage: pipelines.Stage, sources: stage_runners.Sources) -> stage_runner
 
 async def run(context: contexts.StageContext) -> statuses.Outcome:
     """Carry out the context's stage on its cluster and say how it ended."""
+    if context.task.rolled_back is not None:
+        return await completion_hooks.undo_scripts(context, context.task.rolled_back)
     stage = context.task.stage
     runner, options = RUNNERS[stage.name], stage.options.on(context.target)
 

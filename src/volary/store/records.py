@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Generic, TypeVar
 
 from volary.model import json
@@ -397,9 +398,18 @@ class AuditRecord:
     unreadable: str = ""
 
 
+class AgentKind(StrEnum):
+    """What works apart from servers."""
+
+    #: Beside its cluster, which is reached through it.
+    AGENT = "agent"
+    #: With credentials of its clusters; it opens no connection by which they are reached.
+    WORKER = "worker"
+
+
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """An agent that may connect. Nothing in it lets anybody in: of its tokens there are hashes."""
+    """An agent or a worker. Nothing in it lets anybody in: of its tokens there are hashes."""
 
     name: str
     #: SHA-256 of its token, hexadecimal.
@@ -407,6 +417,7 @@ class AgentRecord:
     created: datetime
     #: When `hash` was made.
     rotated: datetime
+    kind: AgentKind = AgentKind.AGENT
     #: Of the token before, which is good until the present one was seen; empty: it was.
     previous: str = ""
     #: Its public key, with which is sealed what only it may read; X25519, in base64.

@@ -52,3 +52,19 @@ def test_networks_are_of_one_family() -> None:
     assert addresses.is_within("2001:db8::1", networks)
     assert not addresses.is_within("11.1.2.3", networks)
     assert not addresses.is_within("unknown", networks)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_secure"),
+    [
+        ("https://volary.example.org", True),
+        ("http://127.0.0.1:8080", True),
+        ("http://localhost:8080", True),
+        ("http://127.0.0.1.example.org", False),
+        ("http://volary.example.org", False),
+        ("volary.example.org", False),
+        ("https://[::1", False),
+    ],
+)
+def test_what_is_sent_to_an_address_is_encrypted_or_stays_here(url: str, is_secure: bool) -> None:
+    assert addresses.is_secure(url) is is_secure

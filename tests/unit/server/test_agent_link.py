@@ -17,7 +17,8 @@ from volary.agents import hellos
 from volary.agents.orders import keys
 from volary.agents.tunnel import frames
 from volary.controller.agents import tunnel_hub
-from volary.controller.api import agent_service
+from volary.controller.api import worker_service
+from volary.model import errors
 from volary.model.fleet import fleets
 
 FLEET = fleets.Fleet((fleets.Cluster("us", agent=True), fleets.Cluster("eu")))
@@ -49,8 +50,9 @@ class Known:
 
 
 async def joined(world: server_world.Served) -> Known:
-    key = keys.public(keys.read_opening(keys.generate_opening()))
-    status, made = await world.ask("POST", "/api/v1/clusters/us/agent", json={"sealingKey": key})
+    status, made = await world.ask(
+        "POST", "/api/v1/clusters/us/agent", json={"sealingKey": public_key()}
+    )
     assert status == 200, made
     return Known(world, {"authorization": f"Bearer {made['token']}"})
 
@@ -90,32 +92,37 @@ async def test_hello_is_answered_and_then_the_tunnel_is_open(tmp_path: Path) -> 
 
 async def test_who_takes_tasks_is_said_and_whether_servers_leave_them(tmp_path: Path) -> None:
     seen = datetime(2026, 3, 1, tzinfo=UTC)
-    members = fleets.Fleet((*FLEET.clusters, fleets.Cluster("asia", agent=True)))
+    others = (fleets.Cluster("asia", agent=True), fleets.Cluster("africa"))
+    members, asked = fleets.Fleet((*FLEET.clusters, *others)), list[list[str]]()
 
-    async def takers(queues: Sequence[str]) -> dict[str, tuple[agent_service.Taker, ...]]:
-        agent = agent_service.Taker("agent us 7@agent-0", seen)
+    async def takers(queues: Sequence[str]) -> dict[str, tuple[worker_service.Taker, ...]]:
+        agent = worker_service.Taker("agent us 7@agent-0", seen)
+        asked.append(list(queues))
         return {queue: (agent,) if queue.endswith("us") else () for queue in queues}
 
     async with server_world.served(tmp_path, members=members) as world:
-        _, before = await world.ask("GET", "/api/v1/workers")
-        agents = world.service.agents
-        agents.temporal = hellos.Temporal("127.0.0.1:7233", "volary", "volary", 30)
-        agents.takers = takers
-        _, listed = await world.ask("GET", "/api/v1/workers")
+        _, before = await world.ask("GET", "/api/v1/task-queues")
+        workers = world.service.workers
+        workers.temporal = hellos.Temporal("127.0.0.1:7233", "volary", hellos.QUEUE_PREFIX, 30)
+        workers.takers = takers
+        _, listed = await world.ask("GET", "/api/v1/task-queues")
 
     assert [(each["cluster"], each["apart"], each["takers"]) for each in before["items"]] == [
+        ("africa", False, []),
         ("asia", True, []),
         ("eu", False, []),
         ("us", True, []),
     ]
-    assert "no engine.temporal" in before["items"][0]["reason"]
-    assert before["items"][1]["reason"] == "the leading server carries runs out by itself"
+    assert "no engine.temporal" in before["items"][1]["reason"]
+    assert before["items"][2]["reason"] == "the leading server carries runs out by itself"
+    assert asked == [["volary-central", "volary-cluster-asia", "volary-cluster-us"]]
     assert [
         (each["cluster"], each["apart"], [one["name"] for one in each["takers"]], each["reason"])
         for each in listed["items"]
     ] == [
+        ("africa", False, [], "no server takes them: none leads"),
         ("asia", True, [], "nobody takes tasks of asia"),
-        ("eu", False, [], "the leading server takes them while a run needs it"),
+        ("eu", False, [], "no server takes them: none leads"),
         ("us", True, ["agent us 7@agent-0"], ""),
     ]
 
@@ -189,19 +196,76 @@ async def test_a_server_that_stops_ends_its_tunnels(tmp_path: Path) -> None:
 
 
 async def test_a_worker_is_for_clusters_without_an_agent(tmp_path: Path) -> None:
-    key = keys.public(keys.read_opening(keys.generate_opening()))
-
     async with server_world.served(tmp_path, members=FLEET) as world:
-        agents = world.service.agents
-        agents.temporal = hellos.Temporal("127.0.0.1:7233", "volary", "volary", 30)
-        agents.apart.everywhere = True
-        refused, made = [
-            await world.ask(
-                "POST", "/api/v1/workers/hands", json={"clusters": clusters, "sealingKey": key}
-            )
-            for clusters in (["us", "eu"], ["eu"])
-        ]
+        refused = await joining(world, "us", "eu")
+        made = await joining(world, "eu")
 
     assert refused[0] == 400
     assert "the agent of cluster us carries out its tasks" in refused[1]["detail"]
     assert (made[0], made[1]["clusters"]) == (200, ["eu"])
+
+
+async def test_workers_have_a_list_and_keys_of_their_own(tmp_path: Path) -> None:
+    """Whether they take tasks is what Temporal says; where it is away, nobody knows."""
+    seen, taken = datetime(2026, 3, 1, tzinfo=UTC), ["worker hands 7@a", "worker hands2 7@a"]
+
+    async def takers(queues: Sequence[str]) -> dict[str, tuple[worker_service.Taker, ...]]:
+        if not taken:
+            raise errors.TemporaryError("Temporal does not answer")
+        found = tuple(worker_service.Taker(name, seen) for name in taken)
+        return {queue: found if queue.endswith("eu") else () for queue in queues}
+
+    async with server_world.served(tmp_path, members=FLEET) as world:
+        _, made = await joining(world, "eu")
+        world.service.workers.takers = takers
+        shown = [await one_worker(world)]
+        status, again = await world.ask(
+            "POST", "/api/v1/workers/hands/rotate", json={"sealingKey": public_key()}
+        )
+        del taken[0]
+        shown.append(await one_worker(world))
+        taken.clear()
+        shown.append(await one_worker(world))
+        others = [
+            (await world.ask("POST", f"/api/v1/{path}", json={"sealingKey": public_key()}))[0]
+            for path in ("clusters/hands/agent/rotate", "clusters/hands/agent/remove")
+        ]
+        _, agents = await world.ask("GET", "/api/v1/agents")
+        removed, _ = await world.ask("POST", "/api/v1/workers/hands/remove", json={})
+        gone, _ = await world.ask("POST", "/api/v1/workers/hands/remove", json={})
+        _, left = await world.ask("GET", "/api/v1/workers")
+        _, audit = await world.ask("GET", "/api/v1/audit")
+
+    assert [(one["status"], one["reason"]) for one in shown] == [
+        ("taking", ""),
+        ("idle", "no process of it takes tasks"),
+        ("unknown", "Temporal does not answer"),
+    ]
+    assert [each["name"] for each in shown[0]["processes"]] == ["worker hands 7@a"]
+    assert [one["rotating"] for one in shown] == [False, True, True]
+    assert (status, again["clusters"]) == (200, ["eu"])
+    assert again["token"] != made["token"]
+    assert (others, agents["items"]) == ([404, 404], []), "they are no agents"
+    assert (removed, gone, left["items"]) == (200, 404, [])
+    actions = [entry["action"] for entry in audit["items"]]
+    assert {"worker.join", "worker.rotate", "worker.remove"} <= set(actions)
+    assert made["token"] not in str(audit)
+
+
+def public_key() -> str:
+    return keys.public(keys.read_opening(keys.generate_opening()))
+
+
+async def joining(world: server_world.Served, *clusters: str) -> tuple[int, Any]:
+    """Have the server leave tasks to workers, and register one."""
+    workers = world.service.workers
+    workers.temporal = hellos.Temporal("127.0.0.1:7233", "volary", hellos.QUEUE_PREFIX, 30)
+    workers.apart.everywhere = True
+    body = {"clusters": clusters, "sealingKey": public_key()}
+    return await world.ask("POST", "/api/v1/workers/hands", json=body)
+
+
+async def one_worker(world: server_world.Served) -> Any:
+    _, listed = await world.ask("GET", "/api/v1/workers")
+    [worker] = listed["items"]
+    return worker

@@ -12,7 +12,7 @@ from volary.server.authorization import access, guard
 
 ALL = frozenset({"viewer", "deployer", "approver", "responder", "admin"})
 #: Reading that is not for everybody with a role.
-ADMINS_ONLY = {"/api/v1/audit", "/api/v1/audit/head", "/api/v1/tokens", "/api/v1/agents"}
+ADMINS_ONLY = {f"/api/v1/{what}" for what in ("audit", "audit/head", "tokens", "agents", "workers")}
 DEPLOY, APPROVE, ADMIN = ALL - {"viewer", "approver"}, {"approver", "admin"}, {"admin"}
 BREAK_GLASS = {"responder", "admin"}
 #: Written down by hand, on purpose: what a route declares must not decide what is expected.
@@ -29,6 +29,8 @@ COMMANDS = {
     "/api/v1/applications/{application}/adopt": ADMIN,
     "/api/v1/applications/{application}/forget": ADMIN,
     "/api/v1/workers/{worker}": ADMIN,
+    "/api/v1/workers/{worker}/rotate": ADMIN,
+    "/api/v1/workers/{worker}/remove": ADMIN,
     "/api/v1/tokens": ADMIN,
     "/api/v1/tokens/{token}/revoke": ADMIN,
     "/api/v1/workspaces/{workspace}/delete": ADMIN,

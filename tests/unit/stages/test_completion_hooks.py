@@ -25,11 +25,11 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
     waiting_stages,
 )
-from volary.stages import completion_hooks, webhooks
+from volary.stages import completion_hooks, registry, webhooks
 from volary.stages.runtime import contexts
 
 FAILED, CANCELLED = statuses.TaskStatus.FAILED, statuses.TaskStatus.CANCELLED
-SUCCEEDED = statuses.TaskStatus.SUCCEEDED
+SUCCEEDED, UNREACHABLE = statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.UNREACHABLE
 
 
 class Quiet:
@@ -131,6 +131,8 @@ def rollback_after(*scripts: str, allowed: bool = True) -> contexts.StageContext
         (("",), SUCCEEDED, SUCCEEDED, "rolled back", False),
         (("true", ""), SUCCEEDED, SUCCEEDED, "rolled back", True),
         (("true",), FAILED, FAILED, "rolled back", True),
+        # It is not back yet: whoever goes on with it does that once it is.
+        (("true",), UNREACHABLE, UNREACHABLE, "rolled back", False),
         (("exit 3",), FAILED, FAILED, "rolled back", True),
         (
             ("exit 3",),
@@ -164,6 +166,16 @@ async def test_only_a_rollback_undoes_scripts() -> None:
     outcome = statuses.Outcome(SUCCEEDED, "done")
 
     assert await completion_hooks.complete(other, outcome) == outcome
+
+
+async def test_of_a_rollback_that_was_carried_out_elsewhere_only_the_scripts_are_left() -> None:
+    context = rollback_after("exit 3")
+    back = statuses.Outcome(SUCCEEDED, "rolled back", touched=True)
+
+    found = await registry.run(replace(context, task=replace(context.task, rolled_back=back)))
+
+    assert found.status is FAILED
+    assert found.reason == "rolled back; but onRollback of stage 1: the script ended with status 3"
 
 
 async def test_a_rollback_that_is_stopped_before_its_scripts_says_so() -> None:

@@ -1374,6 +1374,18 @@ export interface WeightSample {
   observed: Record<string, number>;
 }
 
+/** A worker that has joined, whose processes take the tasks of its clusters. */
+export interface Worker {
+  name: string;
+  clusters: string[];
+  status: string;
+  reason: string;
+  processes: Taker[];
+  created: string;
+  rotated: string;
+  rotating: boolean;
+}
+
 /** The key of a worker, made where it will run, and its clusters. */
 export interface WorkerKey {
   /** Public key of X25519, in base64. */

@@ -1,6 +1,6 @@
 /** Clusters, and who works here, as the server sends them, for tests. */
 
-import type { Agent, Cluster, Server, TaskQueue } from '../api/types';
+import type { Agent, Cluster, Server, TaskQueue, Worker } from '../api/types';
 
 export function cluster(fields: Partial<Cluster> = {}): Cluster {
   return {
@@ -76,4 +76,18 @@ export function server(fields: Partial<Server> = {}): Server {
 export function queue(fields: Partial<TaskQueue> = {}): TaskQueue {
   const cluster = fields.cluster ?? 'eu-west';
   return { cluster, queue: `volary-${cluster}`, apart: true, takers: [], reason: '', ...fields };
+}
+
+export function worker(fields: Partial<Worker> = {}): Worker {
+  return {
+    name: 'hands',
+    clusters: ['eu-west'],
+    status: 'taking',
+    reason: '',
+    processes: [{ name: 'worker hands 7@host', seen: '2026-03-12T14:00:00Z' }],
+    created: '2026-03-01T10:00:00Z',
+    rotated: '2026-03-01T10:00:00Z',
+    rotating: false,
+    ...fields,
+  };
 }

@@ -3,7 +3,7 @@
 import { queryOptions } from '@tanstack/react-query';
 
 import { getAll, Problem } from '../api/client';
-import type { Agent, Server, TaskQueue } from '../api/types';
+import type { Agent, Server, TaskQueue, Worker } from '../api/types';
 
 const AGAIN_MS = 10_000;
 
@@ -25,5 +25,6 @@ function following<Item>(path: string) {
 
 export const serversQuery = following<Server>('/servers');
 export const agentsQuery = following<Agent>('/agents');
+export const workersQuery = following<Worker>('/workers');
 /** Who takes the tasks of each cluster. */
-export const queuesQuery = following<TaskQueue>('/workers');
+export const queuesQuery = following<TaskQueue>('/task-queues');

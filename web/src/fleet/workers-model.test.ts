@@ -1,20 +1,19 @@
 import { expect, it } from 'vitest';
 
-import { agent, cluster, queue, server } from './fleet-fixtures';
-import { agentLines, agentOf, sortQueues, sortServers, summarize, workersOf } from './workers-model';
+import { agent, cluster, queue, server, worker } from './fleet-fixtures';
+import { agentLines, agentOf, sortQueues, sortServers, sortWorkers, summarize } from './workers-model';
 
 const us = cluster({ name: 'us', agent: true });
 const eu = cluster({ name: 'eu', agent: true });
 const asia = cluster({ name: 'asia', agent: true });
 const near = cluster({ name: 'near' });
-const hands = agent({ name: 'hands', clusters: ['near'], status: 'pending', version: '', seen: null });
 const lost = agent({ name: 'us', status: 'disconnected', reason: 'its connection ended' });
 const taken = queue({ cluster: 'near', takers: [{ name: 'worker hands 7@host', seen: '2026-03-12T14:00:00Z' }] });
 
 it('puts agents in trouble first, and says which clusters wait for one', () => {
   const refused = agent({ name: 'eu', status: 'refused', reason: 'another cluster' });
   const fine = agent({ name: 'old' });
-  const lines = agentLines([fine, lost, hands, refused], [us, eu, asia, near]);
+  const lines = agentLines([fine, lost, refused], [us, eu, asia, near]);
 
   expect(lines.map((line) => [line.name, line.word, line.reason])).toEqual([
     ['eu', 'refused', 'another cluster'],
@@ -35,14 +34,10 @@ it('knows no agent of a cluster with credentials', () => {
   expect(agentOf(near, [agent({ name: 'near' })])).toBeNull();
 });
 
-it('says of workers whether they take tasks, or that nobody knows', () => {
-  const idle = agent({ ...hands, name: 'hand' });
+it('puts workers that take no tasks first', () => {
+  const workers = [worker(), worker({ name: 'hand', status: 'unknown' }), worker({ name: 'spare', status: 'idle' })];
 
-  expect(workersOf([hands, idle, lost], [us, near], [taken]).map((each) => [each.name, each.isTaking])).toEqual([
-    ['hand', false],
-    ['hands', true],
-  ]);
-  expect(workersOf([hands], [near], undefined)).toMatchObject([{ clusters: ['near'], isTaking: null }]);
+  expect(sortWorkers(workers).map((each) => each.name)).toEqual(['spare', 'hand', 'hands']);
 });
 
 it('puts the leader first, and tasks that nobody takes', () => {

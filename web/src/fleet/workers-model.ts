@@ -3,7 +3,7 @@
  * first. Plain values in, plain values out.
  */
 
-import type { Agent, Cluster, Server, TaskQueue } from '../api/types';
+import type { Agent, Cluster, Server, TaskQueue, Worker } from '../api/types';
 
 /** The agent of a cluster, also where none has joined. */
 export interface AgentLine {
@@ -21,15 +21,8 @@ export interface AgentLine {
   policy: readonly string[];
 }
 
-/** A worker that has joined, and its clusters. */
-export interface Worker {
-  name: string;
-  clusters: readonly string[];
-  /** null: nobody knows. */
-  isTaking: boolean | null;
-}
-
 const AGENT_RANKS = ['refused', 'missing', 'disconnected', 'pending'];
+const WORKER_RANKS = ['idle', 'unknown'];
 
 /** The leader first, then by name. */
 export function sortServers(servers: readonly Server[]): Server[] {
@@ -47,36 +40,18 @@ export function agentOf(cluster: Cluster, agents: readonly Agent[]): AgentLine |
 
 /** Agents that have joined and those that clusters wait for, trouble first. */
 export function agentLines(agents: readonly Agent[], clusters: readonly Cluster[]): AgentLine[] {
-  const joined = agents.filter((agent) => !isWorker(agent, clusters));
-  const names = new Set(joined.map((agent) => agent.name));
+  const names = new Set(agents.map((agent) => agent.name));
   const awaited = clusters.filter((cluster) => cluster.agent && !names.has(cluster.name));
-  return [...joined.map(lineOf), ...awaited.map((cluster) => missing(cluster.name))].sort(
-    (one, other) => rankOf(one) - rankOf(other) || one.name.localeCompare(other.name),
+  return [...agents.map(lineOf), ...awaited.map((cluster) => missing(cluster.name))].sort(
+    (one, other) => rankIn(AGENT_RANKS, one) - rankIn(AGENT_RANKS, other) || one.name.localeCompare(other.name),
   );
 }
 
-/** Workers that have joined; those that take no tasks first. */
-export function workersOf(
-  agents: readonly Agent[],
-  clusters: readonly Cluster[],
-  queues: readonly TaskQueue[] | undefined,
-): Worker[] {
-  const takers = queues?.flatMap((queue) => queue.takers.map((taker) => taker.name));
-  return agents
-    .filter((agent) => isWorker(agent, clusters))
-    .map(({ name, clusters: served }) => ({
-      name,
-      clusters: served,
-      isTaking: takers?.some((taker) => taker.startsWith(`worker ${name} `)) ?? null,
-    }))
-    .sort(
-      (one, other) => Number(one.isTaking) - Number(other.isTaking) || one.name.localeCompare(other.name),
-    );
-}
-
-/** Workers are listed with agents, but open no connection by which they would be heard of. */
-function isWorker(agent: Agent, clusters: readonly Cluster[]): boolean {
-  return agent.seen === null && !clusters.some((cluster) => cluster.agent && cluster.name === agent.name);
+/** Those that take no tasks first. */
+export function sortWorkers(workers: readonly Worker[]): Worker[] {
+  return [...workers].sort(
+    (one, other) => rankIn(WORKER_RANKS, one) - rankIn(WORKER_RANKS, other) || one.name.localeCompare(other.name),
+  );
 }
 
 function lineOf(agent: Agent): AgentLine {
@@ -90,9 +65,9 @@ function missing(name: string): AgentLine {
   return { name, status: 'missing', word: 'not joined', version: '', seen: null, reason, policy: [] };
 }
 
-function rankOf({ status }: AgentLine): number {
-  const rank = AGENT_RANKS.indexOf(status);
-  return rank < 0 ? AGENT_RANKS.length : rank;
+function rankIn(ranks: readonly string[], { status }: { status: string }): number {
+  const rank = ranks.indexOf(status);
+  return rank < 0 ? ranks.length : rank;
 }
 
 /** Whether nobody takes tasks that somebody has to take. */
@@ -100,9 +75,14 @@ export function isUntaken(queue: TaskQueue): boolean {
   return queue.apart && queue.takers.length === 0;
 }
 
-/** Whether it is left to the leading server: nobody takes them, and nobody has to. */
+/** Whether its tasks are the leading server's, which takes those of all such clusters from one queue. */
 export function isLeft(queue: TaskQueue): boolean {
-  return !queue.apart && queue.takers.length === 0;
+  return !queue.apart;
+}
+
+/** Who takes tasks, or why nobody does. */
+export function takenBy(queue: TaskQueue): string {
+  return queue.reason || `taken by ${queue.takers.map((taker) => taker.name).join(', ')}`;
 }
 
 /** Queues that nobody takes tasks from first, then by cluster. */

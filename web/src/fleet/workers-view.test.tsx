@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { violations } from '../../tests/axe';
 import { openScreen, Refusal, type Answers } from '../../tests/screen';
-import { agent, cluster, queue, server } from './fleet-fixtures';
+import { agent, cluster, queue, server, worker } from './fleet-fixtures';
 
 const us = cluster({ name: 'us', region: 'us', agent: true });
 const lost = agent({
@@ -13,7 +13,7 @@ const lost = agent({
   reason: '<b>its connection ended</b>',
   policy: ['reads everything but Secrets', 'K8S_SYNC of shop*'],
 });
-const hands = agent({ name: 'hands', clusters: ['eu-west'], status: 'pending', version: '', seen: null });
+const idle = worker({ name: 'spare', status: 'idle', reason: 'no process of it takes tasks', processes: [] });
 const taken = queue({ takers: [{ name: 'worker hands 7@host', seen: '2026-03-12T14:00:00Z' }] });
 const page = <Item,>(...items: Item[]) => ({ items, cursor: '' });
 const ANSWERS: Answers = {
@@ -22,9 +22,10 @@ const ANSWERS: Answers = {
   'GET /clusters/us/actions': { version: 0, items: [] },
   'GET /clusters/us/applications': page(),
   'GET /servers': page(server({ name: 'volary-1' }), server({ name: 'volary-2', isLeader: true })),
-  'GET /agents': page(lost, hands),
-  'GET /workers': page(
-    queue({ cluster: 'asia', apart: false, reason: 'the leading server takes them' }),
+  'GET /agents': page(lost),
+  'GET /workers': page(worker(), idle),
+  'GET /task-queues': page(
+    queue({ cluster: 'asia', apart: false, takers: [{ name: 'server 7@volary-2', seen: '2026-03-12T14:00:00Z' }] }),
     taken,
     queue({ cluster: 'us', reason: 'nobody takes tasks of us' }),
   ),
@@ -48,9 +49,9 @@ describe('who works here', () => {
     expect(rowsOf('Agents 1')).toHaveLength(1);
     expect(rowsOf('Who takes tasks').map((row) => row?.slice(0, 11))).toEqual(['usnot taken', 'eu-westtake']);
     const left = within(screen.getByRole('region', { name: 'Who takes tasks' }));
-    expect(left.getByText('the leading server takes them').textContent).toBe('1 cluster: the leading server takes them');
-    const workers = within(screen.getByRole('region', { name: 'Workers that have joined' }));
-    expect(workers.getByRole('listitem').textContent).toBe('takes taskshandsfor eu-west');
+    expect(left.getByText('taken by server 7@volary-2').textContent).toBe('1 cluster: taken by server 7@volary-2');
+    expect(rowsOf('Workers 2').map((row) => row?.slice(0, 19))).toEqual(['sparetakes no tasks', 'handstakes taskseu-']);
+    expect(screen.getByText('no process of it takes tasks')).toBeTruthy();
     expect(await violations(container)).toEqual([]);
   });
 
@@ -87,6 +88,7 @@ describe('who works here', () => {
       'GET /agents': NOT_FOR_YOU,
       'GET /servers': NOT_FOR_YOU,
       'GET /workers': NOT_FOR_YOU,
+      'GET /task-queues': NOT_FOR_YOU,
     });
 
     expect(await screen.findByText('You may not see who works here')).toBeTruthy();
@@ -98,11 +100,13 @@ describe('who works here', () => {
       'GET /clusters': page(cluster()),
       'GET /agents': page(),
       'GET /workers': page(),
+      'GET /task-queues': page(),
     });
 
     expect(await screen.findByText('No cluster is reached through an agent')).toBeTruthy();
     expect(await screen.findByText('volary cluster join NAME')).toBeTruthy();
     expect(await screen.findByText('No cluster is registered yet')).toBeTruthy();
+    expect(screen.queryByRole('region', { name: /^Workers/ })).toBeNull();
   });
 
   it('reads what failed again when asked, beside what is known', async () => {
@@ -110,7 +114,7 @@ describe('who works here', () => {
     let failing = true;
     openScreen('/fleet?tab=workers', {
       ...ANSWERS,
-      'GET /workers': () => (failing ? new Refusal(500, 'this cannot be answered') : page(taken)),
+      'GET /task-queues': () => (failing ? new Refusal(500, 'this cannot be answered') : page(taken)),
     });
 
     const tasks = within(await screen.findByRole('region', { name: 'Who takes tasks' }));
@@ -137,7 +141,7 @@ describe('a cluster that is reached through its agent', () => {
   });
 
   it('says who waits for whom where none has joined', async () => {
-    openScreen('/fleet?cluster=us', { ...ANSWERS, 'GET /agents': page(), 'GET /workers': AWAY });
+    openScreen('/fleet?cluster=us', { ...ANSWERS, 'GET /agents': page(), 'GET /task-queues': AWAY });
 
     expect(await screen.findByText('agent not joined')).toBeTruthy();
     expect(await screen.findByText('none has joined: volary cluster join us')).toBeTruthy();
@@ -145,7 +149,7 @@ describe('a cluster that is reached through its agent', () => {
   });
 
   it('says to a viewer that there is an agent, and why no more', async () => {
-    openScreen('/fleet?cluster=us', { ...ANSWERS, 'GET /agents': NOT_FOR_YOU, 'GET /workers': NOT_FOR_YOU });
+    openScreen('/fleet?cluster=us', { ...ANSWERS, 'GET /agents': NOT_FOR_YOU, 'GET /task-queues': NOT_FOR_YOU });
 
     expect(await screen.findByText('through its agent')).toBeTruthy();
     expect(await screen.findByText('How the agent is you may not see: ana may not administer')).toBeTruthy();

@@ -1,7 +1,7 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useId, type ReactNode } from 'react';
 
-import type { Cluster, Server, TaskQueue } from '../api/types';
+import type { Cluster, Server, TaskQueue, Worker } from '../api/types';
 import { useHeldOrder } from '../design/held-order';
 import '../design/listing.css';
 import { Note } from '../design/note';
@@ -10,17 +10,17 @@ import { Empty, Failed, Loading } from '../design/placeholders';
 import { Sentence } from '../design/sentence';
 import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
-import { agentsQuery, isRefusal, queuesQuery, serversQuery } from './queries';
+import { agentsQuery, isRefusal, queuesQuery, serversQuery, workersQuery } from './queries';
 import {
   agentLines,
   isLeft,
   isUntaken,
   sortQueues,
   sortServers,
+  sortWorkers,
   summarize,
-  workersOf,
+  takenBy,
   type AgentLine,
-  type Worker,
 } from './workers-model';
 
 const MOST_ROWS = 200;
@@ -34,15 +34,15 @@ interface Openable {
 export function WorkersView({ clusters, onOpen }: Openable) {
   const servers = useQuery(serversQuery);
   const agents = useQuery(agentsQuery);
+  const workers = useQuery(workersQuery);
   const queues = useQuery(queuesQuery);
-  if ([servers, agents, queues].every((each) => isRefusal(each.error)))
+  if ([servers, agents, workers, queues].every((each) => isRefusal(each.error)))
     return (
       <Empty title="You may not see who works here">
         It is for whoever may see everything. How clusters are is in the tab beside it. ({servers.error?.message})
       </Empty>
     );
   const lines = agents.data && agentLines(agents.data, clusters);
-  const workers = agents.data && workersOf(agents.data, clusters, queues.data);
   return (
     <div className="fleet-parts">
       <Part title="Servers" query={servers} count={servers.data?.length}>
@@ -69,7 +69,11 @@ export function WorkersView({ clusters, onOpen }: Openable) {
           <Empty title="No cluster is registered yet" />
         )}
       </Part>
-      {workers && workers.length > 0 && <Workers workers={workers} />}
+      {workers.data?.length !== 0 && (
+        <Part title="Workers" query={workers} count={workers.data?.length}>
+          {workers.data && <Workers workers={sortWorkers(workers.data)} onOpen={onOpen} clusters={clusters} />}
+        </Part>
+      )}
     </div>
   );
 }
@@ -232,7 +236,7 @@ function Queues({ queues, clusters, onOpen }: Openable & { queues: readonly Task
       {left[0] && (
         <p className="breakable">
           <StateWord status="ready" word={`${left.length} ${left.length === 1 ? 'cluster' : 'clusters'}:`} />{' '}
-          {left[0].reason}
+          {takenBy(left[0])}
         </p>
       )}
     </>
@@ -264,28 +268,43 @@ export function Takers({ queue }: { queue: TaskQueue }) {
   );
 }
 
-function Workers({ workers }: { workers: readonly Worker[] }) {
+function Workers({ workers, clusters, onOpen }: Openable & { workers: readonly Worker[] }) {
+  const { items, hold } = useHeldOrder(workers, keyOfWorker);
+  const titles = ['Worker', 'State', 'Clusters', 'Keys made', 'Reason'];
   return (
-    <section aria-label="Workers that have joined" className="stack">
-      <h2>
-        Workers that have joined <span className="muted">{workers.length}</span>
-      </h2>
-      <ul className="stack">
-        {workers.map((worker) => (
-          <li key={worker.name} className="row wrap">
+    <Listing titles={titles} hold={hold} left={items.length - MOST_ROWS}>
+      {items.slice(0, MOST_ROWS).map((worker) => (
+        <tr key={worker.name}>
+          <th scope="row">{worker.name}</th>
+          <td>
             <StateWord {...stateOf(worker)} />
-            <span>{worker.name}</span>
-            <span className="muted grow breakable">{`for ${worker.clusters.join(', ')}`}</span>
-          </li>
-        ))}
-      </ul>
-    </section>
+          </td>
+          <td>
+            <ul>
+              {worker.clusters.map((name) => (
+                <li key={name}>
+                  <ClusterName name={name} clusters={clusters} onOpen={onOpen} />
+                </li>
+              ))}
+            </ul>
+          </td>
+          <td data-title="Keys made">
+            <Time at={worker.rotated} />
+          </td>
+          <td className="breakable">
+            {worker.reason || (worker.rotating ? 'its new token was not used yet' : '')}
+          </td>
+        </tr>
+      ))}
+    </Listing>
   );
 }
 
-function stateOf({ isTaking }: Worker): { status: string; word: string } {
-  if (isTaking === null) return { status: 'unknown', word: 'not known' };
-  return isTaking ? { status: 'ready', word: 'takes tasks' } : { status: 'disconnected', word: 'takes no tasks' };
+const keyOfWorker = (worker: Worker) => worker.name;
+
+function stateOf({ status }: Worker): { status: string; word: string } {
+  if (status === 'taking') return { status: 'ready', word: 'takes tasks' };
+  return status === 'idle' ? { status: 'disconnected', word: 'takes no tasks' } : { status: 'unknown', word: 'not known' };
 }
 
 function ClusterName({ name, clusters, onOpen }: Openable & { name: string }) {

@@ -27,7 +27,7 @@ from volary.agents.tasks import (
 from volary.analysis.metering import meters
 from volary.clusters.client import client_pool, fleet_clients, object_places, write_rules
 from volary.clusters.transport import write_permits
-from volary.concurrency import background_tasks, work_threads
+from volary.concurrency import background_tasks, retries, work_threads
 from volary.engine import executor
 from volary.engine.observers import redaction
 from volary.engine.runs import run_builder
@@ -123,7 +123,9 @@ class BundledRuns:
             hosted_runs.RefusedError: It has not.
         """
         try:
-            await remote_state.until_answered(lambda: self._server.admit(place), place.run)
+            await retries.until_available(
+                lambda: self._server.admit(place), place.run, remote_state.SERVER
+            )
         except (errors.PermanentError, errors.UserError) as error:
             raise hosted_runs.RefusedError(str(error)) from error
 
@@ -156,8 +158,10 @@ class BundledRuns:
     async def _fetch(self, order: orders.Order) -> _Opened:
         try:
             # Nothing was begun yet, so there is time until a server answers.
-            sealed = await remote_state.until_answered(
-                lambda: self._server.artifact(order.artifact, order.cluster), order.run
+            sealed = await retries.until_available(
+                lambda: self._server.artifact(order.artifact, order.cluster),
+                order.run,
+                remote_state.SERVER,
             )
             orders.check_artifact(order, sealed)
             bundle = await work_threads.run("opening a bundle", self._unsealed, sealed)

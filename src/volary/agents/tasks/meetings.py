@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from volary.agents.tasks import meeting_values, remote_state, services
-from volary.concurrency import background_tasks
+from volary.concurrency import background_tasks, retries
 from volary.engine import executor
 from volary.model import errors
 from volary.model.pipeline import pipelines
@@ -108,8 +108,8 @@ class _Mirror:
 
     async def _ask(self, said: dict[str, Any], seen: int = -1) -> services.Met:
         meeting = self._meeting(said, seen=seen)
-        return await remote_state.until_answered(
-            lambda: self.server.meet(meeting), self.task.run_id
+        return await retries.until_available(
+            lambda: self.server.meet(meeting), self.task.run_id, remote_state.SERVER
         )
 
     def _meeting(

@@ -1,41 +1,16 @@
 """The state of tasks, kept by the server."""
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TypeVar
 
 from volary.agents.tasks import services
 from volary.clusters.transport import write_permits
-from volary.model import backoffs, errors, json
+from volary.concurrency import retries
+from volary.model import json
 from volary.stages.runtime import task_states
 
-_LOG = logging.getLogger(__name__)
-Value = TypeVar("Value")
-_AGAIN = backoffs.Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
-
-
-async def until_answered(action: Callable[[], Awaitable[Value]], what: str) -> Value:
-    """Ask until a server answers, and return what it says.
-
-    Raises:
-        errors.PermanentError: It refuses.
-    """
-    failures = 0
-    while True:
-        try:
-            value = await action()
-        except errors.TemporaryError as error:
-            if not failures:
-                _LOG.warning("%s waits for the server: %s", what, error)
-            failures += 1
-            await asyncio.sleep((error.delay or _AGAIN.after(failures)).total_seconds())
-        else:
-            if failures:
-                _LOG.warning("%s goes on: the server is back", what)
-            return value
+#: What is waited for.
+SERVER = "the server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +25,7 @@ class RemoteState:
 
     async def load(self, place: task_states.TaskAttempt) -> json.JsonObject:
         """Return what was saved last; empty: nothing was."""
-        return await until_answered(lambda: self.server.load(place), self.run)
+        return await retries.until_available(lambda: self.server.load(place), self.run, SERVER)
 
     async def save(self, place: task_states.TaskAttempt, document: json.JsonObject) -> None:
         """Keep the document instead of the one before."""
@@ -58,12 +33,14 @@ class RemoteState:
 
     async def found(self, place: task_states.TaskAttempt) -> Sequence[json.JsonObject]:
         """Return the measurements that this attempt reported before, in their order."""
-        return await until_answered(lambda: self.server.found(place), self.run)
+        return await retries.until_available(lambda: self.server.found(place), self.run, SERVER)
 
     async def recall(self, subject: task_states.StateKey) -> json.JsonObject:
         """Return what an earlier run kept; empty: nothing was."""
         target, name = subject.target, subject.name
-        return await until_answered(lambda: self.server.recall(self.run, target, name), self.run)
+        return await retries.until_available(
+            lambda: self.server.recall(self.run, target, name), self.run, SERVER
+        )
 
     async def keep(self, subject: task_states.StateKey, document: json.JsonObject) -> None:
         """Keep the document for later runs instead of the one before."""
@@ -77,4 +54,4 @@ class RemoteState:
             await permit.wait()
             await action()
 
-        await until_answered(write, self.run)
+        await retries.until_available(write, self.run, SERVER)

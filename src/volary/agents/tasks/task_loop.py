@@ -39,21 +39,36 @@ async def keep_taking(
         runs: What they are carried out with.
         elapsed: Seconds that never stand still, also while the machine does.
     """
-    connected = await _connected(connection)
-    async with runs.reporting(), asyncio.TaskGroup() as group:
-        for cluster in queues.clusters:
-            queue = f"{queues.prefix}{cluster}"
-            worker = engine_hosts.task_worker(connected, queue, runs, elapsed)
-            group.create_task(worker.run(), name=f"worker of {queue}")
-            _LOG.info("takes tasks from %s", queue)
+    failures, said = 0, ""
+    async with runs.reporting():
+        while True:
+            try:
+                await _take(connection, queues, runs, elapsed)
+            except errors.TemporaryError as error:
+                failures += 1
+                if said != str(error):
+                    said = str(error)
+                    _LOG.warning("%s", said)
+            await asyncio.sleep(_AGAIN.after(failures).total_seconds())
 
 
-async def _connected(connection: connections.Connection) -> connections.Client:
-    failures = 0
-    while True:
-        try:
-            return await connections.connect(connection)
-        except errors.TemporaryError as error:
-            failures += 1
-            _LOG.warning("%s", error)
-        await asyncio.sleep(_AGAIN.after(failures).total_seconds())
+async def _take(
+    connection: connections.Connection,
+    queues: Queues,
+    runs: bundled_runs.BundledRuns,
+    elapsed: Callable[[], float],
+) -> None:
+    """Take tasks for as long as Temporal lets it.
+
+    Raises:
+        errors.TemporaryError: It does not.
+    """
+    connected = await connections.connect(connection)
+    workers = [
+        engine_hosts.task_worker(connected, f"{queues.prefix}{cluster}", runs, elapsed)
+        for cluster in queues.clusters
+    ]
+    async with engine_hosts.working_with(*workers):
+        for each in workers:
+            _LOG.info("takes tasks from %s", each.task_queue)
+        await asyncio.Event().wait()

@@ -1,13 +1,17 @@
 """The identity of a worker: a file with all that it needs, which is a secret as a whole."""
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
 
+from volary import secret_files
 from volary.agents import hellos
 from volary.agents.orders import keys
 from volary.model import errors, json
 
+_LOG = logging.getLogger(__name__)
 _KIND = "volary.dev/v1 WorkerIdentity"
 
 
@@ -53,3 +57,44 @@ def read(text: str) -> WorkerIdentity:
         "the file holds no identity of a worker",
         hint="volary worker join NAME --cluster NAME prints one",
     )
+
+
+class IdentityFile:
+    """The identity that a file holds now: whoever rotates it puts another one in its place.
+
+    Where it cannot be read, as while it is being written, the one before goes on.
+
+    Raises:
+        errors.UserError: It cannot be read at first, or holds none.
+    """
+
+    def __init__(self, path: str, learn: Callable[[str], None]) -> None:
+        self._path = path
+        #: Told of each token, so that no log has it.
+        self._learn = learn
+        self._known: list[WorkerIdentity] = []
+        self._take(read(secret_files.read_text(path)))
+
+    @property
+    def current(self) -> WorkerIdentity:
+        """The identity to show from now on."""
+        try:
+            found = read(secret_files.read_text(self._path))
+        except errors.UserError as error:
+            _LOG.debug("the identity before goes on: %s", error)
+        else:
+            if found != self._known[-1]:
+                self._take(found)
+                _LOG.info("the identity of worker %s has changed", found.name)
+        return self._known[-1]
+
+    def opened_with(self) -> list[keys.OpeningKey]:
+        """Return the keys that open what is sealed for it: orders may be older than the newest."""
+        newest = self.current
+        return [
+            keys.read_opening(one.opening_key.encode()) for one in (newest, *self._known[-2:-1])
+        ]
+
+    def _take(self, identity: WorkerIdentity) -> None:
+        self._learn(identity.token)
+        self._known = [*self._known[-1:], identity]

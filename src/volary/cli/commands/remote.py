@@ -327,7 +327,7 @@ def get(
     server: options.Server = "",
     output: options.Output = forms.Form.TEXT,
 ) -> None:
-    """List applications, runs, clusters, servers, agents or workers; show one application.
+    """List applications, runs, clusters, servers, agents, workers, task queues; or show one app.
 
     `-o wide` also shows each cluster, `-o json` everything.
     """
@@ -345,10 +345,11 @@ def get(
         options.finish(queries.survey_app(name, app_name, fleet, contexts, output))
     if tree:
         options.ask(server, application_tree.show, name or app_name, cluster, output, watch=watch)
-    if noun == "workers":
+    if noun in ("workers", "task-queues"):
         from volary.cli.remote import workers
 
-        options.ask(server, workers.get, output)
+        show = workers.show_list if noun == "workers" else workers.show_queues
+        options.ask(server, show, output)
     if noun == "app":
         options.ask(server, queries.get_app, name or app_name, output)
     if noun == "agents":

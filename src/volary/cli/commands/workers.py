@@ -11,6 +11,7 @@ app = typer.Typer(
     help="Carry out tasks on clusters, apart from the servers.",
     invoke_without_command=True,
 )
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="What the worker is called.")]
 
 
 @app.callback()
@@ -51,7 +52,7 @@ def work(
 
 @app.command()
 def join(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the worker is called.")],
+    name: _Name,
     cluster: Annotated[
         list[str], typer.Option(metavar="NAME", help="A cluster that it works in; repeatable.")
     ],
@@ -61,3 +62,23 @@ def join(
     from volary.cli.remote import workers
 
     options.ask(server, workers.join, name, cluster)
+
+
+@app.command()
+def rotate(name: _Name, server: options.Server = "") -> None:
+    """Make another token and key for a worker, and print the identity with them: a secret.
+
+    The token before is good until the new one was used. Processes read their identity again when
+    its file has changed.
+    """
+    from volary.cli.remote import workers
+
+    options.ask(server, workers.rotate, name)
+
+
+@app.command()
+def remove(name: _Name, server: options.Server = "") -> None:
+    """Take all rights of a worker at once: its processes carry out no task any more."""
+    from volary.cli.remote import workers
+
+    options.ask(server, workers.remove, name)

@@ -12,7 +12,7 @@ from pydantic import Field
 from volary.config.decoding import base_sections, file_paths, readings
 from volary.config.fleet import provider_readers, provider_sections
 from volary.config.placement import wave_rules
-from volary.config.server import agent_checks, browser_logins, engine_checks, notification_routes
+from volary.config.server import browser_logins, engine_checks, notification_routes
 from volary.config.text import git_addresses, yaml
 from volary.model import addresses, identities, options, server_settings
 from volary.model.fleet import cluster_health
@@ -111,7 +111,6 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
     _check_limits(reading, read.limits)
     engine_checks.check(reading, read.engine)
     _check_advertised(reading, read.advertise)
-    agent_checks.check(reading, read.agents)
     _check_auth(reading, read.auth.oidc)
     browser_logins.check(reading, read.url, read.auth)
     if read.authentication is server_settings.Authentication.NONE:

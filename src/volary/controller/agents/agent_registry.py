@@ -43,23 +43,14 @@ class AgentRegistry:
             refusals.Conflict: The cluster has one.
             errors.UserError: The key is none.
         """
-        _check_key(sealing_key)
-        now, token = self.clock.now(), new_token()
-        agent = records.AgentRecord(
-            cluster,
-            digest(token),
-            created=now,
-            rotated=now,
-            sealing_key=sealing_key,
-            document={"clusters": [cluster]},
-        )
-        if not await self.store.agents.add(agent):
+        made = await self._add(records.AgentKind.AGENT, cluster, [cluster], sealing_key)
+        if made is None:
             raise refusals.conflict(
-                f"cluster {cluster} has an agent",
+                f"cluster {cluster} has an agent, or there is a worker of that name",
                 hint=f"volary cluster rotate {cluster} makes another token for it, and"
                 f" volary cluster remove {cluster} takes its rights",
             )
-        return agent, token
+        return made
 
     async def join_worker(
         self, name: str, clusters: Sequence[str], sealing_key: str
@@ -70,57 +61,72 @@ class AgentRegistry:
             refusals.Conflict: There is an agent or a worker of this name.
             errors.UserError: The key is none.
         """
+        made = await self._add(records.AgentKind.WORKER, name, sorted(set(clusters)), sealing_key)
+        if made is None:
+            raise refusals.conflict(
+                f"there is an agent or a worker {name}",
+                hint=f"take another name, or take its rights: volary worker remove {name}",
+            )
+        return made
+
+    async def _add(
+        self, kind: records.AgentKind, name: str, clusters: Sequence[str], sealing_key: str
+    ) -> tuple[records.AgentRecord, str] | None:
+        """Register somebody; None: there is somebody of this name."""
         _check_key(sealing_key)
         now, token = self.clock.now(), new_token()
-        worker = records.AgentRecord(
+        record = records.AgentRecord(
             name,
             digest(token),
             created=now,
             rotated=now,
+            kind=kind,
             sealing_key=sealing_key,
-            document={"clusters": sorted(set(clusters))},
+            document={"clusters": list(clusters)},
         )
-        if not await self.store.agents.add(worker):
-            raise refusals.conflict(
-                f"there is an agent or a worker {name}",
-                hint=f"take another name, or take its rights: volary cluster remove {name}",
-            )
-        return worker, token
+        return (record, token) if await self.store.agents.add(record) else None
 
-    async def rotate(self, cluster: str, sealing_key: str) -> tuple[records.AgentRecord, str]:
-        """Give the agent of a cluster another token, and return it with that, which is shown once.
+    async def rotate(
+        self, kind: records.AgentKind, name: str, sealing_key: str
+    ) -> tuple[records.AgentRecord, str]:
+        """Give somebody another token and key, and return them with that, which is shown once.
 
         Raises:
-            refusals.NotFound: It has none.
+            refusals.NotFound: There is none of this kind and name.
             errors.UserError: The key is none.
         """
         _check_key(sealing_key)
+        await self.get(kind, name)
         token = new_token()
         await self.store.agents.rotate(
-            cluster, digest=digest(token), sealing_key=sealing_key, at=self.clock.now()
+            name, digest=digest(token), sealing_key=sealing_key, at=self.clock.now()
         )
-        return await self.get(cluster), token
+        return await self.get(kind, name), token
 
-    async def remove(self, cluster: str) -> None:
-        """Take the rights of the agent of a cluster.
+    async def remove(self, kind: records.AgentKind, name: str) -> records.AgentRecord:
+        """Take somebody's rights, and return how they were.
 
         Raises:
-            refusals.NotFound: It has none.
+            refusals.NotFound: There is none of this kind and name.
         """
-        if not await self.store.agents.remove(cluster):
-            raise refusals.not_found("agent of cluster", cluster)
+        before = await self.get(kind, name)
+        await self.store.agents.remove(name)
+        return before
 
-    async def get(self, name: str) -> records.AgentRecord:
+    async def get(self, kind: records.AgentKind, name: str) -> records.AgentRecord:
         """Return one.
 
         Raises:
-            refusals.NotFound: There is none of this name.
+            refusals.NotFound: There is none of this kind and name.
         """
-        return refusals.required(await self.store.agents.get(name), "agent", name)
+        found = await self.store.agents.get(name)
+        if found is not None and found.kind is not kind:
+            found = None
+        return refusals.required(found, kind.value, name)
 
-    async def list(self) -> tuple[records.AgentRecord, ...]:
-        """Return all, by name."""
-        return await self.store.agents.list()
+    async def list(self, kind: records.AgentKind) -> tuple[records.AgentRecord, ...]:
+        """Return all of a kind, by name."""
+        return tuple(one for one in await self.store.agents.list() if one.kind is kind)
 
     async def authenticate(self, presented: str) -> records.AgentRecord | None:
         """Return whose token this is; None: nobody's.
@@ -155,12 +161,14 @@ class AgentRegistry:
             version: Of this server.
 
         Raises:
-            RefusedError: It is for another cluster, comes from another one than before, or has no
-                protocol in common with this server.
+            RefusedError: It is a worker, is for another cluster, comes from another one than
+                before, or has no protocol in common with this server.
         """
         speaks = (hellos.OLDEST, hellos.NEWEST)
         protocol = hellos.common_protocol(hello.protocols, speaks)
         reason = ""
+        if agent.kind is records.AgentKind.WORKER:
+            raise RefusedError(f"{agent.name} is a worker: no cluster is reached through it")
         if not protocol:
             reason = hellos.incompatible(hello, version, speaks)
         elif hello.cluster not in agent.clusters:
@@ -171,9 +179,14 @@ class AgentRegistry:
                 f" anew, volary cluster remove {agent.name} and join again"
             )
         known: json.JsonObject = {**agent.document, "policy": list(hello.policy)}
+        now = self.clock.now()
+        noted = (agent.reason, agent.version, agent.protocol, agent.document)
+        is_recent = agent.seen is not None and now - agent.seen < EXACTNESS
+        if is_recent and noted == (reason, hello.version, protocol, known) and not reason:
+            return protocol
         await self.store.agents.note(
             agent.name,
-            seen=self.clock.now(),
+            seen=now,
             reason=reason,
             version=hello.version,
             protocol=protocol,

@@ -6,7 +6,6 @@ with the next look at the store elsewhere.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,17 +16,18 @@ from volary.agents import hellos
 from volary.agents.tunnel import tunnels
 from volary.clusters.observe import probes
 from volary.controller import refusals
-from volary.controller.agents import agent_registry, run_orders, signing_key, tunnel_hub
-from volary.controller.api import representations
+from volary.controller.agents import agent_registry, signing_key, tunnel_hub
+from volary.controller.api import representations, server_service
 from volary.controller.api.commands import command_client
 from volary.controller.fleet import cluster_registry
 from volary.model import errors
-from volary.model.fleet import cluster_health, fleets
+from volary.model.fleet import cluster_health
 from volary.store import records
 
 _LOG = logging.getLogger(__name__)
 #: Seconds between two looks whether those that are connected still may be.
 CHECK_INTERVAL = 2.0
+_AGENT = records.AgentKind.AGENT
 #: What is noted when an agent's last connection here ends.
 _GONE = "its connection ended"
 #: What an agent is told whose token is good no more.
@@ -77,43 +77,8 @@ class AgentRegistration(representations.Representation, frozen=True):
     token: str
     #: By which it checks orders: public key of Ed25519, in base64.
     signing_key: str
-    #: How it reaches the servers; empty: as whoever asks does.
+    #: Where each server is reached; empty: only as whoever asks does.
     addresses: tuple[str, ...]
-
-
-class WorkerRegistration(representations.Representation, frozen=True):
-    """What a worker needs; the token is shown this once."""
-
-    worker: str
-    clusters: tuple[str, ...]
-    token: str
-    #: By which it checks orders: public key of Ed25519, in base64.
-    signing_key: str
-    #: How it reaches the servers; empty: as whoever asks does.
-    addresses: tuple[str, ...]
-    temporal: hellos.Temporal
-
-
-class Taker(representations.Representation, frozen=True):
-    """A process that takes tasks."""
-
-    #: What it is, its number and its machine.
-    name: str
-    seen: datetime
-
-
-class TaskQueue(representations.Representation, frozen=True):
-    """Who takes the tasks of a cluster."""
-
-    cluster: str
-    #: Of Temporal; empty: it does not carry runs out.
-    queue: str
-    #: Whether servers leave its tasks to agents or workers.
-    apart: bool
-    #: In the last minutes.
-    takers: tuple[Taker, ...]
-    #: Why nobody does; empty: somebody does.
-    reason: str
 
 
 @dataclass(slots=True)
@@ -125,21 +90,18 @@ class AgentService:
     clusters: cluster_registry.ClusterRegistry
     audit_trail: command_client.AuditLog
     key: signing_key.SigningKeyFile
-    #: Which tasks are carried out apart from servers.
-    apart: run_orders.ApartTasks
-    #: How agents reach each server of this store.
-    addresses: Sequence[str] = ()
+    #: Where each server of this store is reached.
+    servers: server_service.ServerService
     #: Where tasks come from; None: servers carry them out.
     temporal: hellos.Temporal | None = None
-    #: Asks Temporal who takes tasks from queues, and returns them by queue; None: there is none.
-    takers: Callable[[Sequence[str]], Awaitable[dict[str, tuple[Taker, ...]]]] | None = None
     _noted: dict[str, datetime] = field(default_factory=dict, init=False)
 
     # People.
 
     async def list(self) -> tuple[Agent, ...]:
         """Return all agents, by name."""
-        return tuple(map(self._view, await self.registry.list()))
+        elsewhere = await self._may_be_elsewhere()
+        return tuple(self._view(each, elsewhere) for each in await self.registry.list(_AGENT))
 
     async def join(
         self, cluster: str, asker: representations.Actor, *, sealing_key: str
@@ -156,77 +118,7 @@ class AgentService:
         public = await asyncio.to_thread(self.key.public)
         async with self._noting(asker, "cluster.join", cluster):
             _, token = await self.registry.join(cluster, sealing_key)
-        return self._registration(cluster, token, public)
-
-    async def join_worker(
-        self,
-        name: str,
-        clusters: Sequence[str],
-        asker: representations.Actor,
-        *,
-        sealing_key: str,
-    ) -> WorkerRegistration:
-        """Register a worker for clusters without agents.
-
-        Raises:
-            refusals.NotFound: One of them is not there.
-            refusals.Conflict: There is an agent or a worker of this name.
-            errors.UserError: Tasks are carried out by servers, one of the clusters has an agent,
-                or the key is none.
-        """
-        if self.temporal is None or not self.apart.everywhere:
-            raise errors.user_error(
-                "the servers carry tasks out themselves",
-                hint="write workers: apart under engine.temporal of the settings",
-            )
-        members = {member.name: member for member in self.clusters.members.clusters}
-        for cluster in clusters:
-            if refusals.required(members.get(cluster), "cluster", cluster).agent:
-                raise errors.user_error(
-                    f"the agent of cluster {cluster} carries out its tasks",
-                    hint=f"leave {cluster} out, or write its kubeconfig into the fleet file",
-                )
-        public = await asyncio.to_thread(self.key.public)
-        about = {"worker": name, "clusters": list(clusters)}
-        async with self.audit_trail.noting(asker, "worker.join", document=about):
-            made, token = await self.registry.join_worker(name, clusters, sealing_key)
-        addresses = tuple(self.addresses)
-        return WorkerRegistration(name, made.clusters, token, public, addresses, self.temporal)
-
-    async def workers(self) -> tuple[TaskQueue, ...]:
-        """Return who takes the tasks of each cluster, by its name.
-
-        Raises:
-            errors.TemporaryError: Temporal does not answer.
-        """
-        members = sorted(self.clusters.members.clusters, key=lambda member: member.name)
-        if self.temporal is None or self.takers is None:
-            return tuple(map(self._unqueued, members))
-        queues = {
-            member.name: hellos.queue(self.temporal.queue_prefix, member.name) for member in members
-        }
-        taken = await self.takers(tuple(queues.values()))
-        return tuple(
-            self._queue(member, queues[member.name], taken[queues[member.name]])
-            for member in members
-        )
-
-    def _unqueued(self, member: fleets.Cluster) -> TaskQueue:
-        reason = "the leading server carries runs out by itself"
-        if member.agent:
-            reason = (
-                "agents take tasks from Temporal alone, and the settings have no engine.temporal:"
-                " nothing can be written there"
-            )
-        return TaskQueue(member.name, "", member.agent, (), reason)
-
-    def _queue(self, member: fleets.Cluster, queue: str, takers: tuple[Taker, ...]) -> TaskQueue:
-        is_apart, reason = self.apart.has(member), ""
-        if not takers and is_apart:
-            reason = f"nobody takes tasks of {member.name}"
-        elif not takers:
-            reason = "the leading server takes them while a run needs it"
-        return TaskQueue(member.name, queue, is_apart, takers, reason)
+        return await self._registration(cluster, token, public)
 
     async def rotate(
         self, cluster: str, asker: representations.Actor, *, sealing_key: str
@@ -239,9 +131,9 @@ class AgentService:
         """
         public = await asyncio.to_thread(self.key.public)
         async with self._noting(asker, "cluster.rotate", cluster):
-            _, token = await self.registry.rotate(cluster, sealing_key)
+            _, token = await self.registry.rotate(_AGENT, cluster, sealing_key)
         await self.check_connected()
-        return self._registration(cluster, token, public)
+        return await self._registration(cluster, token, public)
 
     async def remove(self, cluster: str, asker: representations.Actor) -> Agent:
         """Take the rights of the agent of a cluster, end its connections, and return how it was.
@@ -250,8 +142,8 @@ class AgentService:
             refusals.NotFound: It has none.
         """
         async with self._noting(asker, "cluster.remove", cluster):
-            before = self._view(await self.registry.get(cluster))
-            await self.registry.remove(cluster)
+            removed = await self.registry.remove(_AGENT, cluster)
+            before = self._view(removed, await self._may_be_elsewhere())
         self.hub.disconnect(cluster, _TAKEN)
         return before
 
@@ -269,12 +161,17 @@ class AgentService:
                 hint="write agent: true there, in place of kubeconfig, context or inCluster",
             )
 
-    def _registration(self, cluster: str, token: str, public: str) -> AgentRegistration:
-        return AgentRegistration(cluster, cluster, token, public, tuple(self.addresses))
+    async def _registration(self, cluster: str, token: str, public: str) -> AgentRegistration:
+        addresses = await self.servers.advertised()
+        return AgentRegistration(cluster, cluster, token, public, addresses)
 
-    def _view(self, agent: records.AgentRecord) -> Agent:
+    async def _may_be_elsewhere(self) -> bool:
+        """Say whether agents may be connected to other servers of this store."""
+        return len(await self.servers.advertised()) > 1
+
+    def _view(self, agent: records.AgentRecord, elsewhere: bool) -> Agent:
         policy = agent.document.get("policy")
-        status = self._status(agent)
+        status = self._status(agent, elsewhere)
         return Agent(
             name=agent.name,
             clusters=agent.clusters,
@@ -289,7 +186,7 @@ class AgentService:
             policy=tuple(map(str, policy)) if isinstance(policy, list) else (),
         )
 
-    def _status(self, agent: records.AgentRecord) -> AgentStatus:
+    def _status(self, agent: records.AgentRecord, elsewhere: bool) -> AgentStatus:
         if self.hub.count(agent.name):
             return AgentStatus.CONNECTED
         if agent.seen is None:
@@ -298,7 +195,7 @@ class AgentService:
             return AgentStatus.REFUSED
         is_recent = self.registry.clock.now() - agent.seen < 3 * agent_registry.EXACTNESS
         # Another server of this store has its connection.
-        is_elsewhere = is_recent and not agent.reason and len(self.addresses) > 1
+        is_elsewhere = is_recent and not agent.reason and elsewhere
         return AgentStatus.CONNECTED if is_elsewhere else AgentStatus.DISCONNECTED
 
     # Agents.
@@ -312,7 +209,11 @@ class AgentService:
         version = volary.__version__
         protocol = await self.registry.welcome(agent, hello, version=version)
         return hellos.Welcome(
-            version, protocol, agent.name, tuple(self.addresses), temporal=self.temporal
+            version,
+            protocol,
+            agent.name,
+            await self.servers.advertised(),
+            temporal=self.temporal,
         )
 
     async def carry(
@@ -367,7 +268,7 @@ class AgentService:
         connected = self.hub.digests
         if not connected:
             return
-        known = {agent.name: agent for agent in await self.registry.list()}
+        known = {agent.name: agent for agent in await self.registry.list(_AGENT)}
         now = self.registry.clock.now()
         for name, digest in connected:
             agent = known.get(name)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from volary.controller.api import representations
 from volary.controller.leadership import election
+from volary.model import addresses
 from volary.store import stores
 
 #: After so much silence a server is not there any more.
@@ -32,6 +33,18 @@ class ServerService:
     """See the module."""
 
     store: stores.Store
+    #: Whether this server says where it is reached; agents are told nothing else.
+    is_advertised: bool = False
+
+    async def advertised(self) -> tuple[str, ...]:
+        """Return where each server is reached; empty: it is not said, or only one is known to be.
+
+        None to which a token would be sent without encryption.
+        """
+        if not self.is_advertised:
+            return ()
+        known = [each.address for each in await self.store.servers.live(silence=SILENCE)]
+        return tuple(sorted(address for address in known if addresses.is_secure(address)))
 
     async def list(self) -> tuple[Server, ...]:
         """Return the servers that are there, by name."""

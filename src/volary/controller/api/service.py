@@ -28,6 +28,7 @@ from volary.controller.api import (
     representations,
     server_service,
     status_service,
+    worker_service,
     workspace_service,
 )
 from volary.controller.api.commands import command_client
@@ -88,6 +89,8 @@ class Service:
     drift: drift_service.DriftService
     #: What runs beside clusters.
     agents: agent_service.AgentService
+    #: What works with credentials of clusters, apart from servers.
+    workers: worker_service.WorkerService
     #: Answers what their tasks ask for.
     tasks: task_services.TaskServices
     #: Runs as metrics, of this process.

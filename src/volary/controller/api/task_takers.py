@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volary.controller.api import agent_service
+from volary.controller.api import worker_service
 from volary.model import server_settings
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class TaskTakers:
     settings: server_settings.Temporal
     _reader: "connections.QueueReader | None" = None
 
-    async def of(self, queues: Sequence[str]) -> dict[str, tuple[agent_service.Taker, ...]]:
+    async def of(self, queues: Sequence[str]) -> dict[str, tuple[worker_service.Taker, ...]]:
         """Return who takes tasks from each queue.
 
         Raises:
@@ -35,10 +35,10 @@ class TaskTakers:
         reader = self._reader or connections.QueueReader(self.settings, "server, asking")
         slots, self._reader = asyncio.Semaphore(_AT_ONCE), reader
 
-        async def ask(queue: str) -> tuple[agent_service.Taker, ...]:
+        async def ask(queue: str) -> tuple[worker_service.Taker, ...]:
             async with slots:
                 known = await reader.pollers(queue)
-            return tuple(agent_service.Taker(one.identity, one.seen) for one in known)
+            return tuple(worker_service.Taker(one.identity, one.seen) for one in known)
 
         found = await asyncio.gather(*map(ask, queues))
         return dict(zip(queues, found, strict=True))

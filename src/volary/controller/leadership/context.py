@@ -182,7 +182,10 @@ async def keep_running(
         except Exception as error:
             if is_overtaken(error):
                 raise
-            _LOG.exception("%s: interrupted by an error, begins anew", what)
+            if isinstance(error, errors.VolaryError):
+                _LOG.error("%s: %s; begins anew", what, error)
+            else:
+                _LOG.exception("%s: interrupted by an error, begins anew", what)
         went_well = loop.time() - began > backoff.longest.total_seconds()
         failures = 1 if went_well else failures + 1
         await asyncio.sleep(backoff.after(failures).total_seconds())

@@ -3,36 +3,19 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 from typing import TypeVar
 
-from volary.model import backoffs, errors
+from volary.concurrency import retries
+from volary.model import errors
 
 _LOG = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
-_BACKOFF = backoffs.Backoff(timedelta(milliseconds=200), timedelta(seconds=5))
-
 
 async def until_available(action: Callable[[], Awaitable[Value]], what: str) -> Value:
-    """Do `action` until it works and return its value; logs once on loss and once on return.
-
-    Only what may pass is waited out; every other error is the caller's.
-    """
-    failures = 0
-    while True:
-        try:
-            value = await action()
-        except errors.TemporaryError as error:
-            if not failures:
-                _LOG.warning("%s waits for the database: %s", what, error)
-            failures += 1
-            await asyncio.sleep((error.delay or _BACKOFF.after(failures)).total_seconds())
-        else:
-            if failures:
-                _LOG.warning("%s goes on: the database is back", what)
-            return value
+    """Do `action` until the store is there, and return its value; see `retries`."""
+    return await retries.until_available(action, what, "the database")
 
 
 async def until_known(action: Callable[[], Awaitable[Value]], what: str) -> Value:
@@ -71,4 +54,4 @@ async def until_done(
                 raise
             failures += 1
             _LOG.exception("%s: tried again", what)
-            await asyncio.sleep(_BACKOFF.after(failures).total_seconds())
+            await asyncio.sleep(retries.BACKOFF.after(failures).total_seconds())

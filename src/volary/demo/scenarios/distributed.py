@@ -208,9 +208,8 @@ def _servers(
     for name in ("first", "second"):
         (base / name).mkdir()
         servers.append(server_process.DemoServer(base / name, server_process.free_port()))
-    addresses = [each.url for each in servers]
-    settings = {**more, "agents": {"signingKeyFile": str(key), "addresses": addresses}}
     for each in servers:
+        settings = {**more, "agents": {"signingKeyFile": str(key)}, "advertise": each.url}
         server_process.write_settings(each, without_kubeconfigs, base, (_REPOSITORY,), settings)
     return servers
 

@@ -6,6 +6,7 @@ own process has of the run (`hosted_runs`).
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
@@ -24,6 +25,7 @@ from volary.model import errors, json, statuses
 from volary.model.runs import run_records
 from volary.telemetry import spans
 
+_LOG = logging.getLogger(__name__)
 #: Heartbeats in the time after which a worker counts as gone.
 _BEATS = 5
 #: A task that takes long says less often how far it is: at such a share of its time.
@@ -48,7 +50,7 @@ class Activities:
             "volary.cluster": context.target,
             "volary.attempt": context.attempt,
         }
-        with _span(context.run_id, context.stage_id, about=about):
+        with _span(context.run_id, context.stage_id, about=about), _in_a_sentence():
             return await self._perform(context, given)
 
     async def _perform(
@@ -77,7 +79,7 @@ class Activities:
             hosted = await self._hosts.of_conclusion(given)
         except hosted_runs.RefusedError as error:
             raise exceptions.ApplicationError(str(error), non_retryable=True) from error
-        with _under(hosted), hosted.writing_under(lease):
+        with _in_a_sentence(), _under(hosted), hosted.writing_under(lease):
             await hosted.conclude()
 
 
@@ -95,6 +97,24 @@ def _span(run: str, *path: str, about: spans.Attributes | None = None) -> Iterat
     }
     with spans.span(info.activity_type, attributes, within=spans.Place(run, path)):
         yield
+
+
+@contextlib.contextmanager
+def _in_a_sentence() -> Iterator[None]:
+    """Have an activity that cannot be carried out say so once, without where in the code.
+
+    Raises:
+        exceptions.ApplicationError: It cannot; for the service, which counts it as lost.
+    """
+    try:
+        yield
+    except* errors.VolaryError as failures:
+        error: BaseException = failures
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        _LOG.warning("%s is given up here: %s", activity.info().activity_type, error)
+        quiet = exceptions.ApplicationErrorCategory.BENIGN
+        raise exceptions.ApplicationError(str(error), category=quiet) from None
 
 
 async def _stay(pause: float) -> None:
@@ -212,6 +232,9 @@ async def _heedless(
     """Return what work comes to, also when the run wants it to stop: how, its heartbeats hear.
 
     Only a process that lets go of the run, or ends, breaks it off here.
+
+    Raises:
+        leases.Overtaken: The service has given it to somebody else.
     """
     while True:
         try:
@@ -221,6 +244,8 @@ async def _heedless(
             if work.done() or hosted.is_closed or activity.is_worker_shutdown() or this is None:
                 raise
             details = activity.cancellation_details()
+            if details is not None and (details.not_found or details.timed_out):
+                raise leases.Overtaken("its worker was not heard of in time") from None
             if details is None or not details.cancel_requested:
                 raise
             this.uncancel()

@@ -10,7 +10,8 @@ from volary.engine import executor
 from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.engine.state_machine import events
-from volary.model import json
+from volary.model import json, statuses
+from volary.model.pipeline.stage_kinds import added_stages
 from volary.model.runs import run_records
 
 #: Names in Temporal: they are part of histories, so they never change.
@@ -38,11 +39,11 @@ class Queues:
 
     @property
     def central(self) -> str:
-        """The queue of tasks that write to no cluster, where others write to it."""
+        """The queue of all tasks that are carried out by the process that opened their run."""
         return f"{self.prefix}-central"
 
     def cluster(self, name: str) -> str:
-        """Return the queue of the tasks on one cluster."""
+        """Return the queue of the tasks of those who work beside a cluster."""
         return f"{self.prefix}-cluster-{name}"
 
     def workflow_id(self, run_id: str) -> str:
@@ -144,6 +145,26 @@ class ConclusionInput:
 def begun(given: TaskInput, stop: StopOrder, order: json.JsonObject) -> TaskInput:
     """Return a task as it is begun, again or for the first time."""
     return replace(given, stop=stop, order=order)
+
+
+def undoes_scripts(given: TaskInput) -> bool:
+    """Say whether scripts are run once the cluster is back."""
+    if given.context["stage"]["name"] != added_stages.ROLLBACK.name:
+        return False
+    return any(stage.options.undone_by_script for stage in read_context(given.context).begun)
+
+
+def without_scripts(given: TaskInput) -> TaskInput:
+    """Return a rollback that leaves the scripts to be run to somebody else."""
+    context = read_context(given.context)
+    begun = tuple(stage for stage in context.begun if not stage.options.undone_by_script)
+    return replace(given, context=write_context(replace(context, begun=begun)))
+
+
+def scripts_alone(given: TaskInput, ended: statuses.Outcome) -> TaskInput:
+    """Return what is left of a rollback that somebody else has carried out: its scripts."""
+    context = replace(read_context(given.context), rolled_back=ended)
+    return replace(given, context=write_context(context))
 
 
 def continued(given: RunInput, stored: run_records.StoredRun, orders: Orders) -> RunInput:

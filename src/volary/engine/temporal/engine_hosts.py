@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable
+import logging
+from collections.abc import AsyncIterator, Callable
 from concurrent import futures
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from temporalio import client, worker
 from temporalio.worker import workflow_sandbox
 
 from volary.engine.temporal import activities, documents, hosted_runs, workflows
+from volary.model import errors
 
 #: Workflows may import these as they are: they are pure, and need no copy in each run.
 PURE = (
@@ -31,8 +33,22 @@ UNTAKEN_SECONDS = 60.0
 MOST_EVENTS = 4_000
 #: Tasks of one run that are begun at once: Temporal takes 2,000, and more were never tried.
 MOST_UNDER_WAY = 1_000
-#: Tasks that a worker carries out at once on one cluster.
+#: Tasks that a process carries out at once on one cluster that it works beside.
 _MOST_TASKS = 100
+#: And on all clusters of the process that opens runs, which asks for as many at the same time.
+_MOST_CENTRAL_TASKS, _CENTRAL_POLLS = 10_000, 5
+
+
+class WorkerFailed(errors.TemporaryError):
+    """Temporal does not let this process take tasks; says why in one sentence."""
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Say whether the SDK tells what is not raised as well: why a worker ended."""
+    return "Worker failed" not in str(record.msg)
+
+
+logging.getLogger("temporalio.worker._worker").addFilter(_is_news)
 
 
 @dataclass(slots=True)
@@ -50,36 +66,16 @@ class EngineHost:
     most_tasks: int = MOST_UNDER_WAY
     known: hosted_runs.HostedRuns = field(default_factory=hosted_runs.HostedRuns)
 
-    #: Whether the tasks on a cluster are carried out here; else somebody beside it does.
-    is_central: Callable[[str], bool] = lambda _: True
-    _working: dict[str, worker.Worker] = field(default_factory=dict)
-    _group: asyncio.TaskGroup | None = None
-
     @contextlib.asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """Hold the worker of all runs in the block, and those of the clusters in `serve`."""
+        """Take runs in the block, and the tasks of clusters that nobody else works beside.
+
+        Raises:
+            WorkerFailed: Temporal does not let it; the block is broken off.
+        """
         with futures.ThreadPoolExecutor(thread_name_prefix="run workflows") as threads:
-            async with asyncio.TaskGroup() as self._group:
-                self._begin(self.queues.runs, self._of_runs(threads))
-                self._begin(self.queues.central, self._of_tasks(self.queues.central))
-                try:
-                    yield
-                finally:
-                    for each in self._working.values():
-                        self._group.create_task(each.shutdown())
-                    self._working.clear()
-
-    def serve(self, clusters: Iterable[str]) -> None:
-        """Carry out the tasks on these clusters from now on."""
-        for name in clusters:
-            queue = self.queues.cluster(name)
-            if queue not in self._working and self.is_central(name):
-                self._begin(queue, self._of_tasks(queue))
-
-    def _begin(self, queue: str, made: worker.Worker) -> None:
-        assert self._group is not None, "nothing is served outside of `working`"
-        self._working[queue] = made
-        self._group.create_task(made.run(), name=f"worker of {queue}")
+            async with working_with(self._of_runs(threads), self._of_tasks()):
+                yield
 
     def _of_runs(self, threads: futures.ThreadPoolExecutor) -> worker.Worker:
         return worker.Worker(
@@ -95,8 +91,45 @@ class EngineHost:
             workflow_failure_exception_types=[Exception],
         )
 
-    def _of_tasks(self, queue: str) -> worker.Worker:
-        return task_worker(self.connection, queue, self.known, self.elapsed)
+    def _of_tasks(self) -> worker.Worker:
+        return task_worker(
+            self.connection,
+            self.queues.central,
+            self.known,
+            self.elapsed,
+            most_tasks=_MOST_CENTRAL_TASKS,
+            polls=_CENTRAL_POLLS,
+        )
+
+
+@contextlib.asynccontextmanager
+async def working_with(*workers: worker.Worker) -> AsyncIterator[None]:
+    """Have workers take tasks in the block; at its end they have ended too.
+
+    Raises:
+        WorkerFailed: One of them cannot go on; the block is broken off.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in workers:
+                group.create_task(_work(each), name=f"worker of {each.task_queue}")
+            try:
+                yield
+            finally:
+                # Also of one that has failed: it has ended.
+                await asyncio.gather(*(each.shutdown() for each in workers))
+    except* WorkerFailed as failed:
+        first: BaseException = failed
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from None
+
+
+async def _work(made: worker.Worker) -> None:
+    try:
+        await made.run()
+    except Exception as error:
+        raise WorkerFailed(f"tasks of {made.task_queue} cannot be taken: {error}") from error
 
 
 def task_worker(
@@ -104,6 +137,9 @@ def task_worker(
     queue: str,
     known: hosted_runs.TaskHosts,
     elapsed: Callable[[], float],
+    *,
+    most_tasks: int = _MOST_TASKS,
+    polls: int = 1,
 ) -> worker.Worker:
     """Return what takes tasks from a queue, and carries them out by what is `known`."""
     performing = activities.Activities(known, elapsed)
@@ -111,8 +147,8 @@ def task_worker(
         connection,
         task_queue=queue,
         activities=[performing.perform_task, performing.conclude],
-        max_concurrent_activities=_MOST_TASKS,
-        max_concurrent_activity_task_polls=1,
+        max_concurrent_activities=most_tasks,
+        max_concurrent_activity_task_polls=polls,
     )
 
 

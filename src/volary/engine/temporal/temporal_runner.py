@@ -82,7 +82,6 @@ class TemporalRunner:
 
     async def _carry_out(self) -> state.Run:
         orders = await self._hosted.orders()
-        self._host.serve(target for target in self.run.targets if target not in orders)
         handle = await self._until_there(lambda: self._start(orders))
         self._is_started.set()
         async with asyncio.TaskGroup() as group:

@@ -10,7 +10,7 @@ import contextlib
 import functools
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -323,9 +323,24 @@ class RunWorkflow:
         )
 
     async def _perform(self, key: _Key, given: documents.TaskInput) -> None:
-        outcome = await self._outcome(key, given)
+        if self._is_apart(key[1], given) and documents.undoes_scripts(given):
+            outcome = await self._roll_back(key, given)
+        else:
+            outcome = await self._outcome(key, given)
         del self._tasks[key]
         self._inbox.append(_Message(events.TaskFinished(workflow.now(), *key, outcome)))
+
+    async def _roll_back(self, key: _Key, given: documents.TaskInput) -> statuses.Outcome:
+        """Have a cluster taken back by who works beside it, and then its scripts run here.
+
+        Nobody beside a cluster has the files of an application, so scripts stay with who opened
+        the run.
+        """
+        ended = await self._outcome(key, documents.without_scripts(given))
+        if ended.status in (statuses.TaskStatus.UNREACHABLE, statuses.TaskStatus.CANCELLED):
+            return ended
+        undone = await self._outcome(key, documents.scripts_alone(given, ended))
+        return replace(undone, touched=True)
 
     async def _outcome(self, key: _Key, given: documents.TaskInput) -> statuses.Outcome:
         """Have a task carried out; begin it again, by the machine's rule, when its worker is gone.
@@ -369,15 +384,13 @@ class RunWorkflow:
 
     def _is_apart(self, target: str, given: documents.TaskInput) -> bool:
         """Say whether others than who opened the run carry a task out."""
-        return (
-            target in self._orders and catalog.of(given.context["stage"]["name"]).writes_to_cluster
-        )
+        if target not in self._orders or given.context["rolled_back"] is not None:
+            return False
+        return catalog.of(given.context["stage"]["name"]).writes_to_cluster
 
     def _queue(self, target: str, given: documents.TaskInput) -> str:
         queues = self._given.queues
-        if target in self._orders and not self._is_apart(target, given):
-            return queues.central
-        return queues.cluster(target)
+        return queues.cluster(target) if self._is_apart(target, given) else queues.central
 
     def _start(
         self, key: _Key, given: documents.TaskInput

@@ -30,6 +30,15 @@ def many(
     return answer(request, encode({"items": items, "cursor": cursor}))
 
 
+def secret(
+    request: requests.Request, representation: representations.Representation
+) -> responses.Response:
+    """Answer with one that holds a secret, which nobody on the way keeps."""
+    answered = one(request, representation)
+    answered.headers["cache-control"] = "no-store"
+    return answered
+
+
 def answer(request: requests.Request, body: bytes, *, status: int = 200) -> responses.Response:
     """Answer with JSON bytes; a reader who has them already gets 304."""
     if request.method not in ("GET", "HEAD"):

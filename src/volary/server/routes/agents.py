@@ -33,7 +33,7 @@ async def rotate_agent(
     made = await server_state.of(request).service.agents.rotate(
         cluster, commands.asker(request), sealing_key=body.sealing_key
     )
-    return _secret(request, made)
+    return encoding.secret(request, made)
 
 
 @router.post(_PATH, responses=response_schemas.one(agent_service.AgentRegistration))
@@ -45,7 +45,7 @@ async def join_cluster(
     made = await server_state.of(request).service.agents.join(
         cluster, commands.asker(request), sealing_key=body.sealing_key
     )
-    return _secret(request, made)
+    return encoding.secret(request, made)
 
 
 @router.post(f"{_PATH}/remove", responses=response_schemas.one(agent_service.Agent))
@@ -54,35 +54,3 @@ async def remove_agent(request: requests.Request, cluster: str) -> responses.Res
     """Take the rights of the agent of a cluster, and end its connections; shows how it was."""
     service = server_state.of(request).service.agents
     return encoding.one(request, await service.remove(cluster, commands.asker(request)))
-
-
-@router.get("/workers", responses=response_schemas.many(agent_service.TaskQueue))
-@access.needs(Permission.VIEW)
-async def list_workers(
-    request: requests.Request, cursor: paging.Cursor = "", limit: paging.Limit = 50
-) -> responses.Response:
-    """List who takes the tasks of each cluster, or why nobody does."""
-    queues = await server_state.of(request).service.agents.workers()
-    page = paging.cut(queues, lambda queue: queue.cluster, cursor, limit)
-    return encoding.many(request, page.items, page.cursor)
-
-
-@router.post("/workers/{worker}", responses=response_schemas.one(agent_service.WorkerRegistration))
-@access.needs(Permission.ADMINISTER, action="worker.join")
-async def join_worker(
-    request: requests.Request, worker: str, body: bodies.WorkerKey
-) -> responses.Response:
-    """Register a worker for clusters; its token is in the answer, and nowhere else."""
-    made = await server_state.of(request).service.agents.join_worker(
-        worker, body.clusters, commands.asker(request), sealing_key=body.sealing_key
-    )
-    return _secret(request, made)
-
-
-def _secret(
-    request: requests.Request,
-    made: agent_service.AgentRegistration | agent_service.WorkerRegistration,
-) -> responses.Response:
-    answer = encoding.one(request, made)
-    answer.headers["cache-control"] = "no-store"
-    return answer

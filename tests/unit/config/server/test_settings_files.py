@@ -455,32 +455,8 @@ def test_where_others_reach_a_server_is_an_address(address: str, problem: str) -
         assert loaded.require().advertise == address
 
 
-@pytest.mark.parametrize(
-    ("address", "why"),
-    [
-        ("https://volary.example.org", ""),
-        ("http://127.0.0.1:8080", ""),
-        ("http://volary.example.org", "sent without encryption"),
-        ("volary.example.org", "is not the address of a server"),
-        ("https://ann@volary.example.org", "is not the address of a server"),
-        ("https://[::1", "is not the address of a server"),
-    ],
-)
-def test_agents_are_told_addresses_that_keep_their_tokens_secret(address: str, why: str) -> None:
-    text = f"{SHORTEST}agents: {{addresses: ['{address}']}}\n"
+def test_the_key_that_signs_orders_is_relative_to_the_file() -> None:
+    text = f"{SHORTEST}agents: {{signingKeyFile: key.pem}}\n"
+    loaded = settings_files.parse(text, file="c.yaml", directory="/etc/volary")
 
-    said = [str(problem) for problem in settings_files.parse(text, file="c.yaml").problems]
-
-    assert len(said) == bool(why)
-    assert all(why in problem for problem in said)
-
-
-def test_an_address_is_told_once_and_the_key_is_relative_to_the_file() -> None:
-    twice = "agents: {signingKeyFile: key.pem, addresses: ['https://a', 'https://a']}\n"
-    loaded = settings_files.parse(SHORTEST + twice, file="c.yaml", directory="/etc/volary")
-    once = settings_files.parse(
-        SHORTEST + twice.replace(", 'https://a'", ""), file="c.yaml", directory="/etc/volary"
-    )
-
-    assert "https://a is listed twice" in str(loaded.problems[0])
-    assert once.require().agents == server_settings.Agents("/etc/volary/key.pem", ("https://a",))
+    assert loaded.require().agents == server_settings.Agents("/etc/volary/key.pem")

@@ -13,6 +13,7 @@ from volary.model import errors
 from volary.store import factory, records
 
 KEY = keys.public(keys.read_opening(keys.generate_opening()))
+AGENT, WORKER = records.AgentKind.AGENT, records.AgentKind.WORKER
 OTHER = keys.public(keys.read_opening(keys.generate_opening()))
 
 
@@ -40,7 +41,7 @@ async def test_a_token_is_known_and_kept_as_a_hash(
 
     assert token.startswith("volary_agent_")
     assert (await known(registry, token)).name == "us"
-    assert token not in repr(await registry.list())
+    assert token not in repr(await registry.list(AGENT))
     assert agent.clusters == ("us",)
     for wrong in ("", "volary_agent_", token[:-1], token + "x", agent.hash, "\udcff" * 30):
         assert await registry.authenticate(wrong) is None
@@ -58,24 +59,24 @@ async def test_the_token_before_is_good_until_the_new_one_was_seen(
     registry: agent_registry.AgentRegistry,
 ) -> None:
     _, first = await registry.join("us", KEY)
-    _, unused = await registry.rotate("us", KEY)
-    agent, second = await registry.rotate("us", OTHER)
+    _, unused = await registry.rotate(AGENT, "us", KEY)
+    agent, second = await registry.rotate(AGENT, "us", OTHER)
 
     assert (agent.sealing_key, agent.previous_sealing_key) == (OTHER, KEY)
     assert await registry.authenticate(unused) is None, "it was replaced before anybody used it"
     assert await registry.authenticate(first) is not None
     assert await registry.authenticate(second) is not None
     assert await registry.authenticate(first) is None
-    assert (await registry.get("us")).previous_sealing_key == ""
+    assert (await registry.get(AGENT, "us")).previous_sealing_key == ""
 
 
 async def test_who_is_removed_is_nobody(registry: agent_registry.AgentRegistry) -> None:
     _, first = await registry.join("us", KEY)
-    _, second = await registry.rotate("us", KEY)
-    await registry.remove("us")
+    _, second = await registry.rotate(AGENT, "us", KEY)
+    await registry.remove(AGENT, "us")
 
     assert [await registry.authenticate(token) for token in (first, second)] == [None, None]
-    for gone in (registry.remove("us"), registry.rotate("us", KEY)):
+    for gone in (registry.remove(AGENT, "us"), registry.rotate(AGENT, "us", KEY)):
         with pytest.raises(refusals.NotFound):
             await gone
 
@@ -86,7 +87,7 @@ async def test_a_key_that_is_none_registers_nobody(
     with pytest.raises(errors.UserError, match="public key cannot be used"):
         await registry.join("us", "A" * 44)
 
-    assert await registry.list() == ()
+    assert await registry.list(AGENT) == ()
 
 
 async def test_the_first_cluster_is_the_one_it_is_bound_to(
@@ -101,7 +102,7 @@ async def test_the_first_cluster_is_the_one_it_is_bound_to(
         await registry.welcome(agent, hello("uid-eu"), version="0.1.0")
     with pytest.raises(agent_registry.RefusedError, match="is not for cluster eu"):
         await registry.welcome(agent, hello("uid-us", "eu"), version="0.1.0")
-    assert (await registry.get("us")).cluster_uid == "uid-us"
+    assert (await registry.get(AGENT, "us")).cluster_uid == "uid-us"
 
 
 async def test_without_a_common_protocol_it_is_bound_to_nothing_and_the_reason_is_kept(
@@ -111,7 +112,30 @@ async def test_without_a_common_protocol_it_is_bound_to_nothing_and_the_reason_i
     with pytest.raises(agent_registry.RefusedError, match="update the older one"):
         await registry.welcome(await known(registry, token), hello(newest=99), version="0.1.0")
 
-    agent = await registry.get("us")
+    agent = await registry.get(AGENT, "us")
     assert agent.cluster_uid == ""
     assert "speaks protocol 99" in agent.reason
     assert (agent.version, agent.protocol) == ("0.1.0", 0)
+
+
+async def test_workers_and_agents_are_told_apart(registry: agent_registry.AgentRegistry) -> None:
+    _, token = await registry.join("us", KEY)
+    _, first = await registry.join_worker("hands", ["eu", "asia", "eu"], KEY)
+    hands, second = await registry.rotate(WORKER, "hands", OTHER)
+
+    assert [(one.name, one.clusters) for one in await registry.list(WORKER)] == [
+        ("hands", ("asia", "eu"))
+    ]
+    assert [one.name for one in await registry.list(AGENT)] == ["us"]
+    assert [(await known(registry, shown)).name for shown in (first, second)] == ["hands"] * 2
+    assert await registry.authenticate(first) is None
+    with pytest.raises(agent_registry.RefusedError, match="hands is a worker"):
+        await registry.welcome(hands, hello("uid-eu", "eu"), version="0.1.0")
+    for kind, name in ((AGENT, "hands"), (WORKER, "us")):
+        with pytest.raises(refusals.NotFound, match=f"there is no {kind.value} {name}"):
+            await registry.rotate(kind, name, KEY)
+        with pytest.raises(refusals.NotFound, match=f"there is no {kind.value} {name}"):
+            await registry.remove(kind, name)
+    assert await registry.authenticate(token) is not None, "it was nobody else's to remove"
+    await registry.remove(WORKER, "hands")
+    assert await registry.authenticate(second) is None

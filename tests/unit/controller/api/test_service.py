@@ -30,6 +30,7 @@ from volary.controller.api import (
     server_service,
     service,
     status_service,
+    worker_service,
     workspace_service,
 )
 from volary.controller.api.commands import command_client, command_handler
@@ -109,7 +110,15 @@ async def served(tmp_path: pathlib.Path) -> AsyncIterator[Served]:
                 leader.register,
                 audit,
                 signing_key.SigningKeyFile("", str(tmp_path)),
+                server_service.ServerService(store),
+            ),
+            worker_service.WorkerService(
+                agent_registry.AgentRegistry(store, clock),
+                leader.register,
+                audit,
+                signing_key.SigningKeyFile("", str(tmp_path)),
                 run_orders.ApartTasks(signing_key.SigningKeyFile("", str(tmp_path)).read),
+                server_service.ServerService(store),
             ),
             task_services.TaskServices(
                 store,

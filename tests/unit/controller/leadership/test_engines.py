@@ -10,6 +10,7 @@ from volary.controller.agents import run_orders
 from volary.controller.leadership import engines
 from volary.model import errors, server_settings
 
+SILENCE = timedelta(seconds=30)
 ASKED = server_settings.Engine(server_settings.Temporal("127.0.0.1:1"))
 APART = run_orders.ApartTasks(lambda: keys.read(keys.generate()))
 SILENCE = timedelta(seconds=30)

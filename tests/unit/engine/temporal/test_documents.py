@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
 
 import temporal_world
+from volary.agents import hellos
 from volary.engine.execution import task_contexts
 from volary.engine.persistence import codec, pieces
 from volary.engine.runs import policies, state
@@ -75,3 +76,10 @@ async def test_what_unpacks_to_more_than_anybody_sends_is_refused(
 
     with pytest.raises(ValueError, match="longer than 1000 bytes"):
         await payloads.CONVERTER.decode([payload], [str])
+
+
+def test_agents_and_people_are_told_the_queues_that_tasks_go_to() -> None:
+    queues = documents.Queues()
+
+    assert hellos.queue(hellos.QUEUE_PREFIX, "us") == queues.cluster("us")
+    assert queues.central == hellos.CENTRAL_QUEUE

@@ -10,11 +10,12 @@ import engine_clusters
 import temporal_server
 import temporal_world
 from engine_clusters import Clusters
+from volary.engine import executor
 from volary.engine.runs import run_builder, state
-from volary.model import json
+from volary.model import json, statuses
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import external_stages, rollout_stages, waiting_stages
-from volary.model.statuses import RunStatus
+from volary.model.statuses import RunStatus, TaskStatus
 
 _OPTIONS = {
     rollout_stages.CANARY_ROLLOUT: rollout_stages.CANARY_ROLLOUT.options(),
@@ -72,6 +73,64 @@ async def test_a_rollback_is_carried_out_beside_the_cluster_whatever_failed(
     assert beside.clusters.started[-1][0] == state.ROLLBACK_ID
     assert state.ROLLBACK_ID not in [stage for stage, _, _ in here.started]
     assert beside.concluded == []
+
+
+class Rollbacks(Clusters):
+    """Clusters that keep what they are told of rollbacks, and say how one of them ends."""
+
+    def __init__(self, ends: statuses.TaskStatus = TaskStatus.SUCCEEDED) -> None:
+        super().__init__()
+        self.ends = ends
+        self.told: list[executor.TaskContext] = []
+
+    async def execute(
+        self, task: executor.TaskContext, report: executor.Reporter
+    ) -> statuses.Outcome:
+        if task.stage_id == state.ROLLBACK_ID:
+            self.told.append(task)
+            return engine_clusters.done(self.ends, "it is back")
+        if getattr(task.stage.options, "run", "") == "false":
+            return engine_clusters.done(TaskStatus.FAILED, "the script ended with status 1")
+        return await super().execute(task, report)
+
+
+@pytest.mark.parametrize(
+    ("ends", "is_undone"), [(TaskStatus.SUCCEEDED, True), (TaskStatus.CANCELLED, False)]
+)
+async def test_scripts_are_run_here_once_a_cluster_was_taken_back_beside_it(
+    temporal: temporal_server.Server, ends: statuses.TaskStatus, is_undone: bool
+) -> None:
+    stages = (
+        script("true", on_rollback="down"),
+        pipelines.Stage(rollout_stages.SYNC.name, rollout_stages.SYNC.options()),
+        script("false"),
+    )
+    spec = run_builder.RunSpec("shop", "new", run_builder.one_group(("us",)), stages, "old")
+    run = run_builder.new_run("run-1", spec, datetime(2026, 1, 1, tzinfo=UTC))
+    at, here, there = temporal_world.queues(), Rollbacks(), Rollbacks(ends)
+
+    async with (
+        temporal_world.opened(temporal.address, at=at) as world,
+        temporal_world.working(temporal.address, at, temporal_world.Beside(there)),
+    ):
+        ended = await world.runner(run, here, orders={"us": temporal_world.ORDER}).carry_out()
+
+    assert ended.status is (RunStatus.ROLLED_BACK if is_undone else RunStatus.FAILED)
+    assert [(task.rolled_back, names(task.begun)) for task in there.told] == [
+        (None, ["K8S_SYNC", "SCRIPT_RUN"])
+    ]
+    assert [(task.rolled_back, names(task.begun)) for task in here.told] == [
+        (engine_clusters.done(ends, "it is back"), ["SCRIPT_RUN", "K8S_SYNC", "SCRIPT_RUN"])
+    ] * is_undone
+
+
+def script(text: str, on_rollback: str = "") -> pipelines.Stage:
+    options = external_stages.ScriptOptions(text, on_rollback=on_rollback)
+    return pipelines.Stage(external_stages.SCRIPT_RUN.name, options)
+
+
+def names(stages: tuple[pipelines.Stage, ...]) -> list[str]:
+    return [stage.name for stage in stages]
 
 
 async def test_what_is_refused_fails_the_task_and_touches_nothing(

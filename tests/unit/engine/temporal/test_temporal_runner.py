@@ -25,7 +25,7 @@ from volary.engine.observers import feed
 from volary.engine.persistence import pieces
 from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events
-from volary.engine.temporal import documents, leases
+from volary.engine.temporal import connections, documents, engine_hosts, leases
 from volary.model import statuses
 from volary.model.statuses import RunStatus
 
@@ -110,10 +110,11 @@ async def test_a_task_that_no_worker_takes_is_stopped_before_it_began(
     run, listener = planned_run(("us",)), engine_clusters.Listener()
 
     async with (
-        temporal_world.opened(temporal.address, serves=False) as world,
+        temporal_world.opened(temporal.address) as world,
         asyncio.TaskGroup() as tasks,
     ):
-        runner = world.runner(run, Clusters(), listener)
+        orders = temporal_world.elsewhere(world, run)
+        runner = world.runner(run, Clusters(), listener, orders=orders)
         carried = tasks.create_task(runner.carry_out())
         await listener.until(feed.TaskStarted)
         runner.interrupt("ann")
@@ -159,7 +160,7 @@ async def silenced(temporal: Server) -> AsyncIterator[silent_proxy.SilentProxy]:
 
 
 async def test_a_worker_that_was_overtaken_writes_nothing(
-    temporal: Server, planned_run: Make
+    temporal: Server, planned_run: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its heartbeats do not come through, so another one carries its task out."""
     run, at = planned_run(("us",)), temporal_world.queues()
@@ -184,6 +185,35 @@ async def test_a_worker_that_was_overtaken_writes_nothing(
 
     assert ("1-K8S_CANARY_ROLLOUT", "us", 1) in other.started
     assert writer.writes == 1
+    said = [record for record in caplog.records if "perform_task" in record.getMessage()]
+    # Each time that it takes the task and is not heard of.
+    assert {record.getMessage().partition(": ")[0] for record in said} == {
+        "volary.perform_task is given up here"
+    }
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+async def test_a_process_that_may_take_no_tasks_says_why_in_a_sentence(
+    temporal: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = await connections.connect(connections.Connection(temporal.address, "nowhere"))
+    host = engine_hosts.EngineHost(connection, temporal_world.elapsed)
+
+    with pytest.raises(
+        engine_hosts.WorkerFailed, match=r"tasks of volary-.* cannot be taken: .*nowhere"
+    ):
+        async with host.working():
+            await asyncio.Event().wait()
+
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+async def test_what_goes_wrong_beside_workers_is_what_is_raised(temporal: Server) -> None:
+    with pytest.raises(ExceptionGroup) as failed:
+        async with temporal_world.opened(temporal.address):
+            raise LookupError("of the block")
+
+    assert failed.group_contains(LookupError, match="of the block")
 
 
 async def test_a_run_outlives_the_server(planned_run: Make) -> None:

@@ -71,10 +71,10 @@ async def test_in_one_workflow_task_only_so_many_are_begun(
     run = planned_run([f"cluster-{number}" for number in range(220)])
 
     async with (
-        temporal_world.opened(temporal.address, serves=False, most_tasks=210) as world,
+        temporal_world.opened(temporal.address, most_tasks=210) as world,
         asyncio.TaskGroup() as tasks,
     ):
-        runner = world.runner(run, Clusters())
+        runner = world.runner(run, Clusters(), orders=temporal_world.elsewhere(world, run))
         carried = tasks.create_task(runner.carry_out())
         handle = world.host.connection.get_workflow_handle(world.host.queues.workflow_id(run.id))
         while await under_way(handle) < 210:  # noqa: ASYNC110 - nothing tells

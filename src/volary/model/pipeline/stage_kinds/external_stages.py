@@ -37,6 +37,11 @@ class ScriptOptions(stage_kind.StageOptions):
         stage_kind.Scope.FLEET,
     )
 
+    @property
+    def undone_by_script(self) -> bool:
+        """Whether it has one for the rollback."""
+        return bool(self.on_rollback)
+
 
 WEBHOOK_GATE = stage_kind.StageKind(
     name="K8S_WEBHOOK_GATE",

@@ -33,6 +33,11 @@ class StageOptions:
         """The webhooks that the stage calls by their types; what it waits for is not one."""
         return ()
 
+    @property
+    def undone_by_script(self) -> bool:
+        """Whether a rollback runs a script of the stage's, once the cluster is back."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class NoOptions(StageOptions):

@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from volary.model import statuses
+from volary.store import records
 from volary.store.sql.schema.column_types import CleanText, Document, UtcTime, Word
 
 #: A 64-bit number that counts up by itself; only INTEGER does so in SQLite.
@@ -437,11 +438,12 @@ sessions = sa.Table(
     sa.Index("sessions_by_person", "by", "seen"),
 )
 
-#: Agents beside clusters; of their tokens there are hashes.
+#: Agents beside clusters, and workers; of their tokens there are hashes.
 agents = sa.Table(
     "agents",
     METADATA,
     _key("name"),
+    sa.Column("kind", Word(records.AgentKind), nullable=False),
     _words("hash", default=None),
     _words("previous"),
     _words("sealing_key"),
