@@ -403,7 +403,7 @@ def main() -> None:
         asyncio.run(_be(json.loads(wish)))
         from volary.cli import process_exits
 
-        process_exits.leave(0)
+        process_exits.leave(SystemExit())
     found = measure(Size(**chosen))
     print(json.dumps(asdict(found), indent=1))
 

@@ -2,4 +2,4 @@
 
 from volary import main
 
-main.main()
+main.run()

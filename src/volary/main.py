@@ -16,28 +16,28 @@ app.add_typer(demo_commands.app)
 command = typer.main.get_command(app)
 
 
+def run() -> None:
+    """Be the process of the command line."""
+    try:
+        main()
+    except SystemExit as end:
+        process_exits.leave(end)
+    process_exits.leave(SystemExit())
+
+
 def main() -> None:
     """Run the command line and leave with an exit code of `exit_codes.Exit`."""
     garbage_collector.wait_for_imports()
-    process_exits.leave(_run())
-
-
-def _run() -> int:
     try:
         command()
-    except SystemExit as end:
-        if isinstance(end.code, int):
-            return end.code
-        return exit_codes.Exit.DONE if end.code is None else exit_codes.Exit.FAILED
     except KeyboardInterrupt:
-        return exit_codes.Exit.INTERRUPTED
+        sys.exit(exit_codes.Exit.INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output went away (``volary … | head``); nothing is left to say.
         sys.stderr.close()
-        return exit_codes.Exit.FAILED
+        sys.exit(exit_codes.Exit.FAILED)
     except errors.VolaryError as error:
-        return _explain(error)
-    return exit_codes.Exit.DONE
+        sys.exit(_explain(error))
 
 
 def _explain(error: errors.VolaryError) -> int:

@@ -11,16 +11,17 @@ from typing import NoReturn
 _THREADED = "temporalio.bridge"
 
 
-def leave(code: int) -> NoReturn:
-    """End the process with an exit code, whatever threads still do.
+def leave(end: SystemExit) -> NoReturn:
+    """End the process as `end` says, whatever threads still do.
 
     What was registered to be done at the end is done, and what was printed is written.
 
     Raises:
         SystemExit: As usual, where there are no such threads.
     """
-    if _THREADED not in sys.modules:
-        sys.exit(code)
+    if _THREADED not in sys.modules or isinstance(end.code, str):
+        raise end
+    code = int(end.code or 0)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         try:

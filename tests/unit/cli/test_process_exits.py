@@ -20,7 +20,7 @@ if {threaded}:
 
     # Nothing waits for it: an interpreter that is taken down would, for ever.
     threading.Thread(target=threading.Event().wait).start()
-process_exits.leave({code})
+process_exits.leave(SystemExit({code}))
 """
 
 
