@@ -62,15 +62,20 @@ class AgentTasks:
                 members, clock=process.clock, rule=write_rules.refuse_own_writes
             ) as clusters,
         ):
+            services = server_services.ServerServices(
+                session, process.token, lambda: process.servers
+            )
             runs = bundled_runs.BundledRuns(
                 bundled_runs.Identity((self.cluster.name,), [self._signed_by()], self._opened_with),
-                server_services.ServerServices(session, process.token, lambda: process.servers),
+                services,
                 clusters,
                 permissions.ByPolicy(process.policy.current),
                 process.clock,
             )
             queues = task_loop.Queues(told.queue_prefix, (self.cluster.name,))
-            await task_loop.keep_taking(connection, queues, runs, system_clock.elapsed)
+            await task_loop.keep_taking(
+                connection, queues, runs, system_clock.elapsed, services.until_unknown
+            )
 
     def _opened_with(self) -> list[keys.OpeningKey]:
         try:

@@ -65,21 +65,24 @@ async def _take(
         aiohttp.ClientSession(trust_env=True) as session,
         client_pool.open_pool(members, clock=clock, rule=write_rules.refuse_own_writes) as clusters,
     ):
+        services = server_services.ServerServices(
+            session, lambda: known.current.token, lambda: known.current.servers
+        )
         runs = bundled_runs.BundledRuns(
             bundled_runs.Identity(
                 identity.clusters,
                 [keys.read_verifying(identity.signing_key)],
                 known.opened_with,
             ),
-            server_services.ServerServices(
-                session, lambda: known.current.token, lambda: known.current.servers
-            ),
+            services,
             clusters,
             permissions.PermitAll(),
             clock,
         )
         queues = task_loop.Queues(identity.temporal.queue_prefix, identity.clusters)
-        await task_loop.keep_taking(connection, queues, runs, system_clock.elapsed)
+        await task_loop.keep_taking(
+            connection, queues, runs, system_clock.elapsed, services.until_unknown
+        )
 
 
 def _members(identity: worker_identities.WorkerIdentity, known: fleets.Fleet) -> fleets.Fleet:

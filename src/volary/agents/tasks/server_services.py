@@ -1,5 +1,6 @@
 """Asks the servers what tasks need: whichever answers first, and the next one where it does not."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ _LARGEST = 80 * 2**20
 _OK, _MULTIPLE = 200, 300
 #: Who asks is not known: not any more, or not yet. A person has to act, or has done so just now.
 _UNKNOWN = (401, 403)
+#: Seconds of such answers after which it is no rotation that is on its way.
+_ROTATION = 60.0
 _LATER = (408, 429)
 _BROKEN = 500
 _LONGEST_REASON = 500
@@ -36,8 +39,17 @@ class ServerServices:
     token: Callable[[], str] = field(repr=False)
     #: The addresses of the servers, as they are known now.
     servers: Callable[[], Sequence[str]]
+    #: Seconds of being refused after which who asks is not known any more.
+    rotation: float = _ROTATION
     #: That answered last.
     _last: str = field(default="", init=False)
+    #: When it was first said that who asks is not known, since it was; None: it is.
+    _unknown_since: float | None = field(default=None, init=False)
+    _is_unknown: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    async def until_unknown(self) -> None:
+        """Return when servers have said for so long that who asks is not known."""
+        await self._is_unknown.wait()
 
     async def artifact(self, digest: str, target: str) -> bytes:
         """Return the bytes of an artifact for a cluster."""
@@ -135,11 +147,21 @@ class ServerServices:
         except (aiohttp.ClientError, TimeoutError, OSError, answers.TooLargeError) as error:
             raise errors.TemporaryError(f"cannot be reached ({type(error).__name__})") from error
         if _OK <= status < _MULTIPLE:
+            self._unknown_since = None
             return body
+        if status in _UNKNOWN:
+            self._note_unknown()
         reason = _reason(body) or f"HTTP {status}"
         if status >= _BROKEN or status in (*_LATER, *_UNKNOWN):
             raise errors.TemporaryError(reason)
         raise errors.PermanentError(f"the server refuses: {reason}")
+
+    def _note_unknown(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._unknown_since is None:
+            self._unknown_since = now
+        if now - self._unknown_since >= self.rotation:
+            self._is_unknown.set()
 
 
 def _reason(body: bytes) -> str:
