@@ -203,7 +203,7 @@ class Rule:
         False,
     )
     warm_up: timedelta = options.option(
-        "What is measured this early is shown and not judged.", timedelta(0)
+        "Looks whose interval begins this early are shown and not judged.", timedelta(0)
     )
     dry_run: bool = options.option("Measured and shown, decides nothing.", False)
     decider: Decider = options.option(
