@@ -169,6 +169,14 @@ class Rule:
     #: The new version may have so many times the other side's value (1.1: ten percent more);
     #: None: they have to be alike. With `Deviation.LOW` it is the least share, such as 0.9.
     ratio_limit: float | None = None
+    minimum_effect: float = options.option(
+        "Compared without `max` or `min`: a difference up to this share of the other side's value "
+        "(of proportions: of its odds) never counts. `0`: any difference does.",
+        0.05,
+        least=0,
+        most=10,
+        key="minEffect",
+    )
     judgement: Judgement = options.option(
         "`each`: every look by itself, failed ones are counted. `sequential`: all "
         "looks together, at a chance of false alarm that holds however often one looks.",
@@ -221,6 +229,14 @@ class Rule:
     )
     baseline_arguments: Mapping[str, str] = options.option("For baseline.", {}, key="baselineArgs")
     primary_arguments: Mapping[str, str] = options.option("For primary.", {}, key="primaryArgs")
+
+    @property
+    def allowed_ratio(self) -> float:
+        """How many times the other side's value is still not worse; 1: the same is."""
+        if self.ratio_limit is not None:
+            return self.ratio_limit
+        ratio = 1 + self.minimum_effect
+        return 1 / ratio if self.deviation is Deviation.LOW else ratio
 
     @property
     def can_be_sequential(self) -> bool:
@@ -342,6 +358,9 @@ class Numbers:
     effect_high: float | None = None
     #: Of a sequential rule it is valid after any number of looks.
     p_value: float | None = None
+    #: Of a pass: the least bad level (as `value`; by rank: as `effect`) that would have been
+    #: found in 80 % of the releases that have it.
+    detectable: float | None = None
     #: Looks that were judged, and how they went.
     looks: int = 0
     failed_looks: int = 0

@@ -79,10 +79,16 @@ def _mixture(excess: float, variance: float, deviation: analysis.Deviation) -> f
 
 
 def from_proportions(
-    looks: Iterable[Sequence[counts.Pair]], deviation: analysis.Deviation
+    looks: Iterable[Sequence[counts.Pair]], deviation: analysis.Deviation, *, odds: float = 1.0
 ) -> Evidence:
-    """Return the evidence that the first side's proportion is higher, lower or either."""
-    return _followed(looks, _odds(deviation), _proportion_bet)
+    """Return the evidence that the first side has not at most `odds` times the other's odds.
+
+    Lower: not at least so many times; either: not the same, where odds have to be 1.
+    """
+    allowed = math.log(odds)
+    return _followed(
+        looks, _odds(deviation), lambda pair, log_odds: _proportion_bet(pair, log_odds, allowed)
+    )
 
 
 def from_rates(
@@ -103,19 +109,24 @@ def from_rates(
     return _followed(looks, _odds(deviation), bet)
 
 
-def _proportion_bet(pair: counts.Pair, log_odds: float) -> float:
-    """Return the logarithm of the bet; each bound is fair, so the lowest may be taken."""
+def _proportion_bet(pair: counts.Pair, log_odds: float, allowed: float) -> float:
+    """Return the logarithm of the bet; each bound is fair, so the lowest may be taken.
+
+    At other odds than 1 the generating function is M(tilt + allowed) / M(allowed), of which
+    the lower one is at least exp(mean * allowed) (Jensen).
+    """
+    tilt = log_odds + allowed
     first, second = pair.first.exposure, pair.second.exposure
     total = first + second
     events = min(pair.events, total)
     share, chance = events / total, first / total
     bound = min(
-        events * _log_mean(chance, log_odds),
-        first * _log_mean(share, log_odds),
-        first * log_odds + (total - events) * _log_mean(chance, -log_odds),
-        events * log_odds + second * _log_mean(share, -log_odds),
+        events * _log_mean(chance, tilt),
+        first * _log_mean(share, tilt),
+        first * tilt + (total - events) * _log_mean(chance, -tilt),
+        events * tilt + second * _log_mean(share, -tilt),
     )
-    return pair.first.events * log_odds - bound
+    return pair.first.events * log_odds - bound + events * chance * allowed
 
 
 def _log_mean(chance: float, log_odds: float) -> float:

@@ -53,8 +53,10 @@ def find_outliers(
         return ()
     if rule.strategy.compares:
         if rule.kind is Kind.VALUE:
+            # As they are: what is allowed is another part of each cluster's spread.
+            plain = dataclasses.replace(rule, ratio_limit=1.0)
             ranked = {
-                target: evidence.ranked(rule, [cells])[0] for target, cells in measured.items()
+                target: evidence.ranked(plain, [cells])[0] for target, cells in measured.items()
             }
             return _one_by_one(_fit_of_ranks, ranked)
         paired = {target: evidence.paired([cells])[0] for target, cells in measured.items()}

@@ -17,9 +17,14 @@ from volary.config.text import yaml
 from volary.model import analysis
 from volary.model.pipeline.stage_kinds import waiting_stages
 
-#: Queries that Volary brings along; the last one counts failed requests among all.
+#: Queries that Volary brings along, with what is worse; the last one counts failed requests
+#: among all.
 COUNTED = "request-errors"
-BUILT_IN = ("request-success-rate", "request-duration", COUNTED)
+BUILT_IN = {
+    "request-success-rate": analysis.Deviation.LOW,
+    "request-duration": analysis.Deviation.HIGH,
+    COUNTED: analysis.Deviation.HIGH,
+}
 
 #: Between two looks.
 SHORTEST = timedelta(seconds=1)
@@ -186,7 +191,7 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         name=name,
         interval=read.interval or interval or timedelta(minutes=1),
         expected=read.expected and analysis.Range(read.expected.min, read.expected.max),
-        deviation=_deviation(read),
+        deviation=_deviation(read) or analysis.Deviation.EITHER,
         ratio_limit=read.max if read.max is not None else read.min,
         no_data=_no_data(place, analysis.NoData.HOLD),
     )
@@ -197,7 +202,39 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     _check_times(place, given=interval)
     _check_comparison(reading, read, rule, path)
     built_in = name if is_built_in else ""
-    return replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
+    rule = replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
+    return _with_direction(reading, read, rule, path)
+
+
+def _with_direction(
+    reading: readings.Reading, read: metric_sections.Metric, rule: analysis.Rule, path: yaml.Path
+) -> analysis.Rule:
+    """Return a comparison with the difference that counts; what it does not say is noted.
+
+    What PipeCD has keeps PipeCD's meaning in its files: any difference, however small.
+    """
+    if rule.strategy is _LITERAL:
+        return rule
+    default = BUILT_IN.get(rule.built_in)
+    if rule.kind is analysis.Kind.PROPORTION:
+        default = analysis.Deviation.HIGH
+    if default is not None:
+        return rule if _deviation(read) else replace(rule, deviation=default)
+    is_said = _deviation(read) is not None
+    if not reading.is_pipecd:
+        if not is_said:
+            hint = "write deviation: HIGH (errors, latency), LOW (success rate) or EITHER"
+            reading.error((*path, "deviation"), "which difference is bad?", hint)
+        return rule
+    if reading.written((*path, "minEffect")) is not None or rule.ratio_limit is not None:
+        return rule
+    better = "" if is_said else ", for the better too"
+    reading.warn(
+        path,
+        f"{rule.name}: any difference fails the release, however small{better}",
+        "minEffect: 0.05 with deviation: HIGH (latency) or LOW (throughput) asks for what matters",
+    )
+    return replace(rule, minimum_effect=0.0)
 
 
 def _http(place: _Place[metric_sections.HttpCheck]) -> analysis.HttpCheck:
@@ -253,7 +290,8 @@ def _no_data(place: _Place[Entry], otherwise: analysis.NoData) -> analysis.NoDat
     return analysis.NoData.FAIL if written is False else otherwise
 
 
-def _deviation(read: metric_sections.Metric) -> analysis.Deviation:
+def _deviation(read: metric_sections.Metric) -> analysis.Deviation | None:
+    """Return which difference is said to be bad; None: it is not said."""
     if read.max is not None:
         return analysis.Deviation.HIGH
     return analysis.Deviation.LOW if read.min is not None else read.deviation
@@ -320,6 +358,8 @@ def _check_idle(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path)
     is_range = rule.strategy is _LITERAL
     for name, is_idle, why in (
         ("deviation", is_range, "THRESHOLD compares nothing"),
+        ("minEffect", is_range, "THRESHOLD compares nothing"),
+        ("minEffect", rule.ratio_limit is not None, "max and min say what is allowed"),
         ("significance", is_range and not sequential, "THRESHOLD goes by no chance"),
         ("failureLimit", sequential, "a sequential judgement takes all looks together"),
         ("failureCount", sequential, "a sequential judgement takes all looks together"),

@@ -154,8 +154,8 @@ def of_series(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysi
 
 
 def _recent(rule: analysis.Rule, series: analysis.Series) -> analysis.Series:
-    """Return what the newest look may need: comparisons look back, a range does not."""
-    if rule.strategy.compares or not series.measurements:
+    """Return what the newest look may need: tests look back, a range of values does not."""
+    if rule.can_be_sequential or not series.measurements:
         return series
     since = series.measurements[-1].time - 2 * rule.interval
     kept = tuple(

@@ -27,6 +27,7 @@ ERRORS = analysis.Rule(
     deviation=Deviation.HIGH,
     judgement=Judgement.SEQUENTIAL,
     minimum_samples=500,
+    minimum_effect=0,
 )
 LATENCY = replace(ERRORS, name="latency", total_query="", kind=Kind.VALUE, minimum_samples=1)
 

@@ -23,7 +23,7 @@ def test_the_level_is_where_it_is_said_to_be(judgement: Judgement) -> None:
 
     assert 0 < p_value < 0.2
     assert judge(replace(rule, significance=p_value), history).result is Result.FAIL
-    assert judge(replace(rule, significance=p_value * 0.999), history).result is Result.PASS
+    assert judge(replace(rule, significance=p_value * 0.999), history).result is not Result.FAIL
 
 
 answers = st.one_of(

@@ -230,11 +230,11 @@ async def test_a_round_without_data_is_judged_by_itself(
     no_data: analysis.NoData, expected: metric_checks.Result
 ) -> None:
     rule = replace(SEQUENTIAL, no_data=no_data)
-    checker, _ = await opened(Counter([1.0, None]), rule)  # type: ignore[arg-type]
+    checker, _ = await opened(Counter([1.0, 1.0, None]), rule)  # type: ignore[arg-type]
 
-    found = await rounds(checker, 2)
+    found = await rounds(checker, 3)
 
-    assert [finding.result for finding in found] == [R.PASSED, expected]
+    assert [finding.result for finding in found] == [R.UNKNOWN, R.PASSED, expected]
 
 
 @pytest.mark.looptime
