@@ -86,6 +86,8 @@ class TaskContext:
     created: datetime | None = None
     #: Of an analysis at the end of a wave: clusters without this release to compare with.
     not_updated: tuple[str, ...] = ()
+    #: How many clusters have this stage, in all waves.
+    clusters: int = 1
     stop: StopFlag = field(default_factory=StopFlag, compare=False)
 
 

@@ -183,7 +183,8 @@ class Rule:
         Judgement.EACH,
     )
     significance: float = options.option(
-        "Accepted chance that a healthy release is condemned by this metric.",
+        "Accepted chance that a healthy release is condemned by this metric, on any of its "
+        "clusters. The metrics of a stage that do not say share the default.",
         0.05,
         above=0,
         most=0.5,
@@ -239,6 +240,14 @@ class Rule:
         return 1 / ratio if self.deviation is Deviation.LOW else ratio
 
     @property
+    def goes_by_chance(self) -> bool:
+        """Whether a healthy release may be condemned by chance, which `significance` limits."""
+        if self.judgement is Judgement.SEQUENTIAL:
+            return self.can_be_sequential
+        is_test = self.kind is not Kind.VALUE or self.ratio_limit is None
+        return self.strategy.compares and is_test
+
+    @property
     def can_be_sequential(self) -> bool:
         """Whether all looks can be judged together: not a quantity against a range."""
         return self.strategy.compares or self.kind is not Kind.VALUE
@@ -262,12 +271,10 @@ def false_alarms(rule: Rule, duration: timedelta) -> float:
     Only comparisons have such a chance. Look by look it grows with the number of looks, each
     of which may raise a false alarm; judged together it stays at `Rule.significance`.
     """
-    if not rule.strategy.compares:
+    if not rule.goes_by_chance:
         return 0.0
     if rule.judgement is Judgement.SEQUENTIAL:
         return rule.significance
-    if rule.kind is Kind.VALUE and rule.ratio_limit is not None:
-        return 0.0
     looks = max(0, math.floor((duration - rule.warm_up) / rule.interval))
     if rule.failure_count is FailureCount.CONSECUTIVE:
         row = rule.significance ** (rule.failure_limit + 1)

@@ -192,6 +192,31 @@ def log_ratio(blocks: Sequence[Pair]) -> tuple[float, float]:
     return math.log(above / below), (_spread(blocks) + half) / (above * below)
 
 
+def difference(blocks: Sequence[Pair]) -> tuple[float, float]:
+    """Return by how much the first side's rate is higher, and the variance of that.
+
+    Blocks weigh as in Mantel and Haenszel's estimates, so that no block's own level distorts.
+    """
+    weights = [
+        pair.first.exposure * pair.second.exposure / (pair.first.exposure + pair.second.exposure)
+        for pair in blocks
+    ]
+    higher = sum(
+        weight * (pair.first.rate - pair.second.rate)
+        for weight, pair in zip(weights, blocks, strict=True)
+    )
+    added = _added(blocks)
+    # Half an event more on each side keeps it above zero.
+    variance = sum((side.events + 0.5) / side.exposure**2 for side in (added.first, added.second))
+    return higher / sum(weights), variance
+
+
+def fewest(blocks: Sequence[Pair]) -> float:
+    """Return the events of the side that has fewer."""
+    added = _added(blocks)
+    return min(added.first.events, added.second.events)
+
+
 def _spread(blocks: Sequence[Pair]) -> float:
     return sum(
         pair.events * pair.first.exposure * pair.second.exposure

@@ -5,7 +5,7 @@ analysis, a threshold without bounds), is an error in both dialects.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Generic, TypeVar
@@ -116,6 +116,7 @@ def rules(
         interval: Of metrics that name none; None: each has to.
     """
     metric_rules: list[analysis.Rule] = []
+    sharing: set[str] = set()
     for i, metric in enumerate(read):
         place = _place(reading, metric_sections.Metric, metric, _METRICS, (*path, i))
         if place is None:
@@ -130,7 +131,27 @@ def rules(
         for name, finding in wrong:
             place.reading.error((*place.path, name), finding.message, finding.hint)
         metric_rules.append(rule)
-    return tuple(metric_rules)
+        if not reading.is_pipecd and "significance" not in place.entry.model_fields_set:
+            sharing.add(rule.name)
+    return _shared(metric_rules, sharing)
+
+
+def _shared(
+    metric_rules: Sequence[analysis.Rule], names: Container[str]
+) -> tuple[analysis.Rule, ...]:
+    """Let the rules of those names share the accepted chance of a false alarm.
+
+    Those that go by no chance, or decide nothing, need none of it.
+    """
+    sharing = [
+        rule
+        for rule in metric_rules
+        if rule.name in names and rule.goes_by_chance and not rule.dry_run
+    ]
+    return tuple(
+        replace(rule, significance=rule.significance / len(sharing)) if rule in sharing else rule
+        for rule in metric_rules
+    )
 
 
 def http_checks(

@@ -115,6 +115,7 @@ class Trial:
                     clock=self.clock,
                     meter=self.meter,
                     begun=(_CANARY,),
+                    clusters=len(self.names),
                     not_updated=tuple(name for name in self.names if name != target)[:1],
                 ),
                 period=period,
