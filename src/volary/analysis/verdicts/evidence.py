@@ -6,11 +6,12 @@ takes them as all there will ever be; `p_value_so_far` may be asked again at eve
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TypeVar
 
-from volary.analysis.statistics import counts, ranks, sequential
+from volary.analysis.statistics import counts, dispersion, ranks, sequential
 from volary.analysis.verdicts import samples
 from volary.model import analysis
 from volary.model.analysis import Deviation, Kind
@@ -36,15 +37,67 @@ class Measured:
     paired: Sequence[Sequence[counts.Pair]] = ()
     #: Of counts against a range.
     counted: Sequence[Sequence[counts.Count]] = ()
+    #: How many times the variance of independent events there is, from look to look.
+    scale: float = 1.0
 
 
 def measured(rule: analysis.Rule, blocks: Blocks) -> Measured:
     """Return what a rule tests; it compares, or counts."""
     if not rule.strategy.compares:
-        return Measured(counted=[[cell.judged.count for cell in cells] for cells in blocks])
+        counted = [[cell.judged.count for cell in cells] for cells in blocks]
+        return Measured(counted=counted, scale=_scale(blocks, _of_count(rule, counted), counted))
     if rule.kind is Kind.VALUE:
-        return Measured(ranked=ranked(rule, blocks))
-    return Measured(paired=paired(blocks))
+        rank_sums = ranked(rule, blocks)
+        return Measured(ranked=rank_sums, scale=_scale(blocks, of_ranks, rank_sums))
+    pairs = paired(blocks)
+    return Measured(paired=pairs, scale=_scale(blocks, of_pairs(pairs), pairs))
+
+
+def _scale(
+    blocks: Blocks, unit: Callable[[_Block], dispersion.Unit], items: Sequence[Sequence[_Block]]
+) -> float:
+    series: dict[str, list[dispersion.Unit]] = {}
+    for cells, look in zip(blocks, items, strict=True):
+        for cell, item in zip(cells, look, strict=True):
+            series.setdefault(cell.target, []).append(unit(item))
+    return dispersion.scale(list(series.values()))
+
+
+def of_ranks(block: ranks.RankSum) -> dispersion.Unit:
+    """Return what a comparison by rank adds up, and its variance."""
+    total = block.first + block.second + 1
+    return dispersion.Unit((block.u - block.mean) / total, block.first * block.second / 12 / total)
+
+
+def of_pairs(
+    paired: Sequence[Sequence[counts.Pair]],
+) -> Callable[[counts.Pair], dispersion.Unit]:
+    """Return what a pair has more than its events let expect at the ratio of all of them.
+
+    At that ratio: where one side has more events than it should, their variance is another one.
+    """
+    logarithm, _ = counts.log_ratio(_flat(paired))
+    ratio = math.exp(logarithm)
+
+    def unit(pair: counts.Pair) -> dispersion.Unit:
+        chance = pair.chance(ratio)
+        excess = pair.first.events - pair.events * chance
+        return dispersion.Unit(excess, pair.events * chance * (1 - chance))
+
+    return unit
+
+
+def _of_count(
+    rule: analysis.Rule, counted: Sequence[Sequence[counts.Count]]
+) -> Callable[[counts.Count], dispersion.Unit]:
+    level = counts.total(_flat(counted)).rate
+    others = max(0.0, 1 - level) if rule.kind is Kind.PROPORTION else 1.0
+
+    def unit(count: counts.Count) -> dispersion.Unit:
+        mean = count.exposure * level
+        return dispersion.Unit(count.events - mean, mean * others)
+
+    return unit
 
 
 #: Of what was measured to a p-value.
@@ -78,13 +131,17 @@ def at_once(rule: analysis.Rule, seen: Measured) -> float:
 def so_far(rule: analysis.Rule, seen: Measured) -> float:
     """Test what was measured so far, with more to come."""
     if not rule.strategy.compares:
-        return _limit_p_value(rule, seen.counted)
+        return _limit_p_value(rule, seen)
     if rule.kind is Kind.VALUE:
-        return sequential.from_ranks(seen.ranked, rule.deviation).p_value
+        return sequential.from_ranks(seen.ranked, rule.deviation, scale=seen.scale).p_value
     if _has_ratio_of_shares(rule):
-        found = sequential.from_proportions(seen.paired, rule.deviation, odds=rule.allowed_ratio)
+        found = sequential.from_proportions(
+            seen.paired, rule.deviation, odds=rule.allowed_ratio, scale=seen.scale
+        )
     else:
-        found = sequential.from_rates(seen.paired, rule.deviation, ratio=rule.allowed_ratio)
+        found = sequential.from_rates(
+            seen.paired, rule.deviation, ratio=rule.allowed_ratio, scale=seen.scale
+        )
     return found.p_value
 
 
@@ -128,16 +185,16 @@ def both_sides(rule: analysis.Rule, test: Callable[[analysis.Rule], float]) -> f
     return min(1.0, 2 * min(test(high), test(low)))
 
 
-def _limit_p_value(rule: analysis.Rule, looks: Sequence[Sequence[counts.Count]]) -> float:
+def _limit_p_value(rule: analysis.Rule, seen: Measured) -> float:
     expected = rule.expected or analysis.Range()
     is_proportion = rule.kind is Kind.PROPORTION
     p_values = []
     if expected.maximum is not None:
         above = sequential.above_proportion if is_proportion else sequential.above_rate
-        p_values.append(above(looks, expected.maximum).p_value)
+        p_values.append(above(seen.counted, expected.maximum, scale=seen.scale).p_value)
     if expected.minimum is not None:
         below = sequential.below_proportion if is_proportion else sequential.below_rate
-        p_values.append(below(looks, expected.minimum).p_value)
+        p_values.append(below(seen.counted, expected.minimum, scale=seen.scale).p_value)
     # Two questions share the accepted chance of a false alarm.
     return min(1.0, len(p_values) * min(p_values, default=1.0))
 

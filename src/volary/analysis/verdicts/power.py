@@ -1,7 +1,8 @@
 """What would have been found: looks that could not have condemned anything acquit of nothing.
 
 A worse release is supposed in looks of the sizes that were, beside what the other side showed,
-as bad as four of five such releases are at least; then the rule's own test is asked about it.
+as bad as nineteen of twenty such releases are at least; then the rule's own test is asked about
+it. That of these `POWER` are found, which a test measures: events come unevenly, too.
 """
 
 import math
@@ -19,7 +20,9 @@ POWER = 0.8
 #: Releases whose requests fail this much more often have to be found before one may pass; of
 #: rates those with twice as many events, and so many per second more.
 _PLAIN_SHARE, _PLAIN_RATE = 0.1, 1.0
-_DEVIATIONS = NormalDist().inv_cdf(POWER)
+#: So many of the releases are as bad as is supposed.
+_LEAST = 0.95
+_DEVIATIONS = NormalDist().inv_cdf(_LEAST)
 #: From this variance on quantiles are the normal distribution's.
 _NORMAL_FROM = 1_000.0
 _POISSON_TRIALS = 100
@@ -43,7 +46,7 @@ def is_enough(rule: analysis.Rule, seen: evidence.Measured, test: evidence.Test)
 
 
 def supposed(rule: analysis.Rule, seen: evidence.Measured, level: float) -> evidence.Measured:
-    """Return what `POWER` of the releases with that level would have shown at least.
+    """Return what most of the releases with that level would have shown at least.
 
     Every block differs from its other side by as much.
     """
@@ -86,7 +89,7 @@ def _drawn(
     counted: Sequence[Sequence[counts.Count]],
     means: Sequence[Sequence[float]],
 ) -> list[list[counts.Count]]:
-    """Return counts as `POWER` of the releases have at least (at most): whole events."""
+    """Return counts as most of the releases have at least (at most): whole events."""
     mean = sum(map(sum, means))
     exposure = sum(count.exposure for look in counted for count in look)
     part = _events(rule, exposure, mean) / mean if mean else 0.0
@@ -111,7 +114,7 @@ def _events(rule: analysis.Rule, exposure: float, mean: float) -> float:
         off = _DEVIATIONS * math.sqrt(variance)
         return mean + off if is_low(rule) else mean - off
     trials = max(1, round(exposure)) if is_proportion else _POISSON_TRIALS * math.ceil(mean + 1)
-    above = 1 - POWER if is_low(rule) else POWER
+    above = 1 - _LEAST if is_low(rule) else _LEAST
     return binomial.quantile(trials, mean / trials, above)
 
 

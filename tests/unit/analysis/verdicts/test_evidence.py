@@ -47,18 +47,19 @@ def test_only_the_named_direction_counts(rule: analysis.Rule, test: object) -> N
 def test_shares_and_rates_have_tests_of_their_own() -> None:
     """Taken for a rate, a share of errors would look less certain than it is."""
     high, pairs = Deviation.HIGH, evidence.paired(MORE)
+    scale = evidence.measured(SHARES, MORE).scale
 
     for rule, tails, so_far in (
         (
             SHARES,
             counts.proportion_tails(pairs[0]),
-            sequential.from_proportions(pairs, high),
+            sequential.from_proportions(pairs, high, scale=scale),
         ),
-        (RATES, counts.rate_tails(pairs[0]), sequential.from_rates(pairs, high)),
+        (RATES, counts.rate_tails(pairs[0]), sequential.from_rates(pairs, high, scale=scale)),
         (
             replace(SHARES, ratio_limit=1.1),
             counts.rate_tails(pairs[0], ratio=1.1),
-            sequential.from_rates(pairs, high, ratio=1.1),
+            sequential.from_rates(pairs, high, ratio=1.1, scale=scale),
         ),
     ):
         one_sided = replace(rule, deviation=high)
@@ -103,14 +104,10 @@ def test_two_limits_share_the_chance(kind: Kind, limits: tuple[object, object]) 
     range_ = Range(0.02, 0.05)
     many, few = counted(90, 1_000, 0, 1), counted(1, 1_000, 0, 1)
 
-    for cell, one_sided in (
-        (many, above([[many.judged.count]], 0.05)),
-        (few, below([[few.judged.count]], 0.02)),
-    ):
-        found = evidence.p_value_so_far(replace(rule, expected=range_), [[cell]])
-        assert found == pytest.approx(2 * one_sided.p_value)
+    for cell, one_sided, limit in ((many, above, 0.05), (few, below, 0.02)):
+        blocks = [[cell]] * 5
+        found = evidence.p_value_so_far(replace(rule, expected=range_), blocks)
+        scale = evidence.measured(rule, blocks).scale
+        alone = one_sided([[cell.judged.count]] * 5, limit, scale=scale)
+        assert found == pytest.approx(2 * alone.p_value)
         assert found < 0.05
-    alone = replace(rule, expected=Range(maximum=0.05))
-    assert evidence.p_value_so_far(alone, [[many]]) == pytest.approx(
-        above([[many.judged.count]], 0.05).p_value
-    )

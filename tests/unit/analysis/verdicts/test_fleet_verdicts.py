@@ -305,7 +305,7 @@ def test_both_verdicts_share_the_level() -> None:
 
 
 def test_the_pooled_verdict_has_half_of_the_level_where_both_decide() -> None:
-    regions: dict[str, Region] = dict.fromkeys(("a", "b", "c"), (100, 0.0294, 0.02))
+    regions: dict[str, Region] = dict.fromkeys(("a", "b", "c"), (100, 0.03, 0.02))
     alone = judge(by(Decider.POOLED), released(regions))
     shared = judge(by(Decider.BOTH), released(regions))
 
