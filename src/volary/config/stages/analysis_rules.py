@@ -20,11 +20,14 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 #: Queries that Volary brings along, with what is worse; the last one counts failed requests
 #: among all.
 COUNTED = "request-errors"
+_DURATION = "request-duration"
 BUILT_IN = {
     "request-success-rate": analysis.Deviation.LOW,
-    "request-duration": analysis.Deviation.HIGH,
+    _DURATION: analysis.Deviation.HIGH,
     COUNTED: analysis.Deviation.HIGH,
 }
+
+_QUANTILE = "histogram_quantile("
 
 #: Between two looks.
 SHORTEST = timedelta(seconds=1)
@@ -224,7 +227,23 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     _check_comparison(reading, read, rule, path)
     built_in = name if is_built_in else ""
     rule = replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
+    _check_values(reading, rule, path)
     return _with_direction(reading, read, rule, path)
+
+
+def _check_values(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path) -> None:
+    """Warn of comparisons of values that healthy releases fail."""
+    if rule.strategy is _LITERAL or rule.kind is not analysis.Kind.VALUE or rule.dry_run:
+        return
+    if rule.ratio_limit is not None and not rule.goes_by_chance:
+        message = f"{rule.name}: look by look max and min are plain thresholds, and values scatter"
+        hint = "judgement: sequential asks for a difference; volary analysis plan says how often"
+        reading.warn(path, message, hint)
+    is_quantile = rule.built_in == _DURATION or _QUANTILE in rule.query
+    if is_quantile and rule.strategy is analysis.Strategy.CANARY_PRIMARY:
+        message = f"{rule.name}: the quantile of few requests is another one than that of many"
+        hint = "CANARY_BASELINE compares as many; or count slow requests, kind: proportion"
+        reading.warn(path, message, hint)
 
 
 def _with_direction(
