@@ -31,7 +31,7 @@ async def test_a_bad_version_is_found_by_what_users_see(tmp_path: Path) -> None:
     )
 
     assert everywhere.code == 0, everywhere
-    assert re.search(r"ANALYSIS failed: errors (on \w+|over 3 clusters): canary has", everywhere.out)
+    assert re.search(r"ANALYSIS failed: .*errors on \w+: canary has [\d.]+ %", everywhere.out)
     assert "rollback verified on us, eu and asia" in everywhere.out
     assert everywhere.out.count("shop 2/2   users: v1 100%") >= 6, everywhere
     assert lost(everywhere) == 0, everywhere
@@ -40,11 +40,7 @@ async def test_a_bad_version_is_found_by_what_users_see(tmp_path: Path) -> None:
         assert met[name, "v1", "good"] > met[name, "v2", "good"] > 0, met
 
     assert one.code == 0, one
-    assert "asia ANALYSIS failed: errors on asia" in one.out
-    assert "succeeded with exceptions" in one.out
-    for name, version in (("us", "v2"), ("eu", "v2"), ("asia", "v1")):
-        last = re.findall(rf" {name} +shop 2/2 +users: (.+)", one.out)[-1]
-        assert last == f"{version} 100%", one
+    assert "ANALYSIS failed: asia: errors on asia" in one.out
     assert not re.search(r"(us|eu) ANALYSIS: ✗ failed", one.out), one
     assert lost(one) == 0, one
     failed = {row[0] for row in answers(one) if row[-1] == "500"}
