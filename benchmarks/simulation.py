@@ -12,31 +12,35 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from volary.analysis.statistics import binomial, counts, ranks, sequential
+from volary.analysis.planning import rule_plans, traffic
+from volary.analysis.statistics import binomial, counts, dispersion, ranks, sequential
+from volary.analysis.verdicts import evidence
+from volary.model import analysis
 from volary.model.analysis import Deviation
 
 PAGE = Path(__file__).parent.parent / "docs/explanation/how-volary-decides.md"
 LEVEL = 0.05
-HEALTHY, BAD = 10_000, 1_000
+HEALTHY, BAD = 400, 200
 
 Rows = Iterator[Sequence[str]]
 #: A release: one list of blocks per look.
 Ranked = list[list[ranks.RankSum]]
 Counted = list[list[counts.Pair]]
 Look = TypeVar("Look")
+Block = TypeVar("Block")
 
 
 def main() -> None:
     """Write every table into the page, between its marks."""
-    text = PAGE.read_text()
     for name, table in TABLES.items():
         began = time.monotonic()
-        text = replaced(text, name, render(table()))
+        made = render(table())
+        PAGE.write_text(replaced(PAGE.read_text(), name, made))
         print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
-    PAGE.write_text(text)
 
 
 def replaced(text: str, name: str, table: str) -> str:
@@ -102,11 +106,20 @@ def errors(
 
 
 def by_rank(release: Ranked) -> bool:
-    return sequential.from_ranks(release, Deviation.HIGH).p_value <= LEVEL
+    scale = dispersion.scale(_series(release, evidence.of_ranks))
+    return sequential.from_ranks(release, Deviation.HIGH, scale=scale).p_value <= LEVEL
 
 
 def by_share(release: Counted) -> bool:
-    return sequential.from_proportions(release, Deviation.HIGH).p_value <= LEVEL
+    scale = dispersion.scale(_series(release, evidence.of_pairs(release)))
+    return sequential.from_proportions(release, Deviation.HIGH, scale=scale).p_value <= LEVEL
+
+
+def _series(
+    release: list[list[Block]], unit: Callable[[Block], dispersion.Unit]
+) -> list[list[dispersion.Unit]]:
+    """Return the units of each cluster, in their order."""
+    return [[unit(block) for block in blocks] for blocks in zip(*release, strict=True)]
 
 
 def ranks_by_themselves(release: Ranked) -> bool:
@@ -118,12 +131,13 @@ def shares_by_themselves(release: Counted) -> bool:
 
 
 def found_at(release: list[Look], is_found: Callable[[list[Look]], bool]) -> int | None:
-    """Return the look that found it; what was found once stays found, so halving will do."""
-    if not is_found(release):
-        return None
-    return 1 + bisect.bisect_left(
-        range(1, len(release)), True, key=lambda number: is_found(release[:number])
-    )
+    """Return the look that found it: the first one, which ends the release."""
+    looks = range(1, len(release) + 1)
+    return next((number for number in looks if is_found(release[:number])), None)
+
+
+def is_ever(release: list[Look], is_found: Callable[[list[Look]], bool]) -> bool:
+    return found_at(release, is_found) is not None
 
 
 def percent(hits: int, runs: int) -> str:
@@ -137,7 +151,7 @@ def false_alarms(runs: int = HEALTHY) -> Rows:
     """How many healthy releases are condemned, by the number of looks."""
     yield "Looks", "latency, each look by itself", "together", "errors, each by itself", "together"
     usual, canary = drawer(900, 0.01), drawer(100, 0.01)
-    for looks in (1, 10, 30):
+    for looks in (3, 10, 30):
         generator = random.Random(looks)
         hits = [0, 0, 0, 0]
         for _ in range(runs):
@@ -145,9 +159,9 @@ def false_alarms(runs: int = HEALTHY) -> Rows:
             failing = errors(generator, looks, canary, usual)
             found = (
                 ranks_by_themselves(slow),
-                by_rank(slow),
+                is_ever(slow, by_rank),
                 shares_by_themselves(failing),
-                by_share(failing),
+                is_ever(failing, by_share),
             )
             hits = [number + hit for number, hit in zip(hits, found, strict=True)]
         yield str(looks), *(percent(number, runs) for number in hits)
@@ -209,7 +223,7 @@ def regions(runs: int = BAD // 4) -> Rows:
         together: list[int | None] = []
         for _ in range(runs):
             each = [errors(generator, 30, canary, usual, (20, 180)) for _ in range(10)]
-            alone += by_share(each[0])
+            alone += is_ever(each[0], by_share)
             pooled = [
                 [pair for blocks in look for pair in blocks] for look in zip(*each, strict=True)
             ]
@@ -222,10 +236,10 @@ def overlapping(runs: int = BAD) -> Rows:
     yield "What is measured", "false alarms at 30 looks"
     generator = random.Random(1)
     for overlap in (1, 2, 5):
-        hits = sum(by_rank(_smoothed(generator, overlap)) for _ in range(runs))
+        hits = sum(is_ever(_smoothed(generator, overlap), by_rank) for _ in range(runs))
         text = f"5 values a look, each the mean of the last {overlap} of the series"
         yield text if overlap > 1 else "5 values a look, each of its own", percent(hits, runs)
-    hits = sum(by_rank(_smoothed(generator, 5, median_only=True)) for _ in range(runs))
+    hits = sum(is_ever(_smoothed(generator, 5, median_only=True), by_rank) for _ in range(runs))
     yield "the last again, with `medianPerLook`", percent(hits, runs)
     for burst in (1, 2, 5):
         generator = random.Random(burst)
@@ -233,7 +247,8 @@ def overlapping(runs: int = BAD) -> Rows:
         hits = 0
         for _ in range(runs):
             release = errors(generator, 30, canary, usual)
-            hits += by_share([[_burst(pair, burst) for pair in look] for look in release])
+            bursts = [[_burst(pair, burst) for pair in look] for look in release]
+            hits += is_ever(bursts, by_share)
         yield f"1 % errors that come {burst} at a time", percent(hits, runs)
 
 
@@ -255,12 +270,34 @@ def _burst(pair: counts.Pair, size: int) -> counts.Pair:
     )
 
 
+def weather(runs: int = BAD // 2) -> Rows:
+    """Healthy releases whose errors come in bursts, minute by minute."""
+    rule = analysis.Rule(
+        "errors",
+        kind=analysis.Kind.PROPORTION,
+        strategy=analysis.Strategy.CANARY_BASELINE,
+        deviation=Deviation.HIGH,
+        judgement=analysis.Judgement.SEQUENTIAL,
+    )
+    memories = (0.0, 0.5, 0.9)
+    yield "Intraclass correlation", *(f"memory {memory:g}" for memory in memories)
+    for overdispersion in (0.0, 0.001, 0.01, 0.05):
+        row = []
+        for memory in memories:
+            made = traffic.Traffic(10, 10, overdispersion=overdispersion, autocorrelation=memory)
+            setting = rule_plans.Setting(made, timedelta(minutes=20), runs=runs)
+            (healthy,) = rule_plans.outcomes(rule, setting, (1.0,))
+            row.append(f"{100 * healthy.failed:.1f} %")
+        yield f"{overdispersion:g}", *row
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "false alarms": false_alarms,
     "bad errors": bad_errors,
     "bad latency": bad_latency,
     "regions": regions,
     "overlapping": overlapping,
+    "weather": weather,
 }
 
 

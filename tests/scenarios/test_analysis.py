@@ -180,7 +180,7 @@ async def test_a_comparison_with_an_earlier_analysis_needs_to_be_told_when_that_
     given: World,
 ) -> None:
     given.metrics.answer = lambda query, time: 0.01
-    given.measures("strategy: PREVIOUS\n")
+    given.measures("strategy: PREVIOUS\ndeviation: HIGH\n")
     words = ("analysis", "test", ".", "--fleet", given.clusters.fleet, "--looks", "6")
     ended = await given.clusters.volary(*words)
 

@@ -104,7 +104,7 @@ async def test_one_bad_region_fails_by_itself_with_its_numbers(regions: World) -
     assert ended.code == 1, ended
     assert found["eu"]["result"] == "fail"
     assert (
-        "errors on eu: canary has 15.0 % (1000 requests), baseline 5.0 % (1000); 3 times"
+        "errors on eu: canary has 15.0 % (3000 requests), baseline 5.0 % (3000); 3 times"
         in (found["eu"]["sentence"])
     )
     assert "errors on eu: canary has 15.0 %" in ended.events[-1]["reason"]

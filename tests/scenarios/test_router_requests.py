@@ -192,8 +192,8 @@ async def test_users_stay_with_their_variant_by_cookie(method: str) -> None:
         assert outcomes["us"].status == "succeeded", outcomes
         assert goes_to(given) == {"primary": 80, "canary": 20}
         handed = cookies(given)
-        assert handed["canary"] == f"shop={TOKEN}; Max-Age=3600; Secure"
-        assert handed["primary"] == f"shop-primary={TOKEN}; Max-Age=60; Secure"
+        assert handed["canary"] == f"shop={TOKEN}; Max-Age=3600; Path=/; Secure"
+        assert handed["primary"] == f"shop-primary={TOKEN}; Max-Age=60; Path=/; Secure"
         assert list(goes_to(given, Cookie=f"a=b; shop={TOKEN}")) == ["canary"]
         assert list(goes_to(given, Cookie=f"shop-primary={TOKEN}")) == ["primary"]
         assert goes_to(given, Cookie="shop=volary-ofanearlierrelease") == goes_to(given)
@@ -203,7 +203,7 @@ async def test_users_stay_with_their_variant_by_cookie(method: str) -> None:
 
         assert list(goes_to(given, Cookie=f"shop={TOKEN}")) == ["primary"]
         assert cookies(given, Cookie=f"shop={TOKEN}") == {
-            "primary": f"shop={TOKEN}; Max-Age=-1; Secure"
+            "primary": f"shop={TOKEN}; Max-Age=-1; Path=/; Secure"
         }
 
         promotion = rollout_stages.PrimaryRolloutOptions(

@@ -89,6 +89,8 @@ class TaskContext:
     #: What the rollback of the cluster came to, where somebody beside it carried that out: what is
     #: left are the scripts of the stages that had begun. None: the stage itself is to be done.
     rolled_back: statuses.Outcome | None = None
+    #: How many clusters have this stage, in all waves.
+    clusters: int = 1
     stop: StopFlag = field(default_factory=StopFlag, compare=False)
 
 

@@ -169,13 +169,22 @@ class Rule:
     #: The new version may have so many times the other side's value (1.1: ten percent more);
     #: None: they have to be alike. With `Deviation.LOW` it is the least share, such as 0.9.
     ratio_limit: float | None = None
+    minimum_effect: float = options.option(
+        "Compared without `max` or `min`: a difference up to this share of the other side's value "
+        "(of proportions: of its odds) never counts. `0`: any difference does.",
+        0.05,
+        least=0,
+        most=10,
+        key="minEffect",
+    )
     judgement: Judgement = options.option(
         "`each`: every look by itself, failed ones are counted. `sequential`: all "
         "looks together, at a chance of false alarm that holds however often one looks.",
         Judgement.EACH,
     )
     significance: float = options.option(
-        "Accepted chance that a healthy release is condemned by this metric.",
+        "Accepted chance that a healthy release is condemned by this metric, on any of its "
+        "clusters. The metrics of a stage that do not say share the default.",
         0.05,
         above=0,
         most=0.5,
@@ -203,7 +212,7 @@ class Rule:
         False,
     )
     warm_up: timedelta = options.option(
-        "What is measured this early is shown and not judged.", timedelta(0)
+        "Looks whose interval begins this early are shown and not judged.", timedelta(0)
     )
     dry_run: bool = options.option("Measured and shown, decides nothing.", False)
     decider: Decider = options.option(
@@ -221,6 +230,22 @@ class Rule:
     )
     baseline_arguments: Mapping[str, str] = options.option("For baseline.", {}, key="baselineArgs")
     primary_arguments: Mapping[str, str] = options.option("For primary.", {}, key="primaryArgs")
+
+    @property
+    def allowed_ratio(self) -> float:
+        """How many times the other side's value is still not worse; 1: the same is."""
+        if self.ratio_limit is not None:
+            return self.ratio_limit
+        ratio = 1 + self.minimum_effect
+        return 1 / ratio if self.deviation is Deviation.LOW else ratio
+
+    @property
+    def goes_by_chance(self) -> bool:
+        """Whether a healthy release may be condemned by chance, which `significance` limits."""
+        if self.judgement is Judgement.SEQUENTIAL:
+            return self.can_be_sequential
+        is_test = self.kind is not Kind.VALUE or self.ratio_limit is None
+        return self.strategy.compares and is_test
 
     @property
     def can_be_sequential(self) -> bool:
@@ -246,12 +271,10 @@ def false_alarms(rule: Rule, duration: timedelta) -> float:
     Only comparisons have such a chance. Look by look it grows with the number of looks, each
     of which may raise a false alarm; judged together it stays at `Rule.significance`.
     """
-    if not rule.strategy.compares:
+    if not rule.goes_by_chance:
         return 0.0
     if rule.judgement is Judgement.SEQUENTIAL:
         return rule.significance
-    if rule.kind is Kind.VALUE and rule.ratio_limit is not None:
-        return 0.0
     looks = max(0, math.floor((duration - rule.warm_up) / rule.interval))
     if rule.failure_count is FailureCount.CONSECUTIVE:
         row = rule.significance ** (rule.failure_limit + 1)
@@ -342,6 +365,9 @@ class Numbers:
     effect_high: float | None = None
     #: Of a sequential rule it is valid after any number of looks.
     p_value: float | None = None
+    #: Of a pass: the least bad level (as `value`; by rank: as `effect`) that would have been
+    #: found in 80 % of the releases that have it.
+    detectable: float | None = None
     #: Looks that were judged, and how they went.
     looks: int = 0
     failed_looks: int = 0

@@ -155,6 +155,7 @@ class ClusterExecutor:
                 adoption=self._adoptions.setdefault(task.target, adoptions.Adoption()),
                 begun=task.begun,
                 not_updated=task.not_updated,
+                clusters=task.clusters,
                 clock=clock_jumps.SteadyClock(self.clock),
                 once=self._once,
                 heard_warnings=self._heard_warnings,

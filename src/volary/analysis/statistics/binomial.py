@@ -31,6 +31,18 @@ def at_least(number: int, trials: int, share: float) -> float:
     return _incomplete_beta(number, trials - number + 1, share)
 
 
+def quantile(trials: int, share: float, chance_above: float) -> int:
+    """Return the most hits that are reached, or exceeded, with the chance `chance_above`."""
+    low, high = 0, trials + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if at_least(middle, trials, share) >= chance_above:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 def share_below(number: int, trials: int, chance_above: float) -> float:
     """Return the share at which `number` hits or more have the chance `chance_above`."""
     if number == trials:

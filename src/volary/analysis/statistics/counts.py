@@ -62,13 +62,14 @@ class _Block:
     chances: tuple[float, ...] = ()
 
 
-def proportion_tails(blocks: Sequence[Pair]) -> ranks.Tails:
-    """Test whether the proportions are alike in every block (Fisher; Mantel-Haenszel).
+def proportion_tails(blocks: Sequence[Pair], *, odds: float = 1.0) -> ranks.Tails:
+    """Test whether the first side has `odds` times the other's odds in every block.
 
-    Events are rounded to whole ones: a metric system that extrapolates gives fractions.
+    With odds of 1 whether the proportions are alike (Fisher; Mantel-Haenszel). Events are
+    rounded to whole ones: a metric system that extrapolates gives fractions.
     """
     exact = _is_small(blocks)
-    return _tails([_hypergeometric(pair, exact=exact) for pair in blocks])
+    return _tails([_hypergeometric(pair, math.log(odds), exact=exact) for pair in blocks])
 
 
 def rate_tails(blocks: Sequence[Pair], *, ratio: float = 1.0) -> ranks.Tails:
@@ -84,7 +85,7 @@ def _is_small(blocks: Sequence[Pair]) -> bool:
     return sum(pair.events for pair in blocks) <= (_EXACT if len(blocks) == 1 else _EXACT_TOGETHER)
 
 
-def _hypergeometric(pair: Pair, *, exact: bool) -> _Block:
+def _hypergeometric(pair: Pair, log_odds: float, *, exact: bool) -> _Block:
     first, second = _whole(pair.first), _whole(pair.second)
     drawn, rest = round(pair.first.events), round(pair.second.events)
     events, total = drawn + rest, first + second
@@ -92,18 +93,18 @@ def _hypergeometric(pair: Pair, *, exact: bool) -> _Block:
     # Neither side is taken for less than one, so the total is two at least.
     others = (total - events) * second / (total * (total - 1))
     if not exact:
-        return _Block(drawn, mean, mean * others)
+        return _Block(drawn, mean * (1 + others * log_odds), mean * others)
     least, most = max(0, events - second), min(events, first)
-    every = binomial.log_choose(total, events)
-    chances = tuple(
-        math.exp(
-            binomial.log_choose(first, number)
-            + binomial.log_choose(second, events - number)
-            - every
-        )
+    logarithms = [
+        binomial.log_choose(first, number)
+        + binomial.log_choose(second, events - number)
+        + number * log_odds
         for number in range(least, most + 1)
-    )
-    return _Block(drawn, mean, mean * others, least, chances)
+    ]
+    highest = max(logarithms)
+    chances = [math.exp(logarithm - highest) for logarithm in logarithms]
+    every = math.fsum(chances)
+    return _Block(drawn, mean, mean * others, least, tuple(chance / every for chance in chances))
 
 
 def _whole(count: Count) -> int:
@@ -189,6 +190,31 @@ def log_ratio(blocks: Sequence[Pair]) -> tuple[float, float]:
     below += added.first.exposure / total / 2
     half = added.first.exposure * added.second.exposure / total**2
     return math.log(above / below), (_spread(blocks) + half) / (above * below)
+
+
+def difference(blocks: Sequence[Pair]) -> tuple[float, float]:
+    """Return by how much the first side's rate is higher, and the variance of that.
+
+    Blocks weigh as in Mantel and Haenszel's estimates, so that no block's own level distorts.
+    """
+    weights = [
+        pair.first.exposure * pair.second.exposure / (pair.first.exposure + pair.second.exposure)
+        for pair in blocks
+    ]
+    higher = sum(
+        weight * (pair.first.rate - pair.second.rate)
+        for weight, pair in zip(weights, blocks, strict=True)
+    )
+    added = _added(blocks)
+    # Half an event more on each side keeps it above zero.
+    variance = sum((side.events + 0.5) / side.exposure**2 for side in (added.first, added.second))
+    return higher / sum(weights), variance
+
+
+def fewest(blocks: Sequence[Pair]) -> float:
+    """Return the events of the side that has fewer."""
+    added = _added(blocks)
+    return min(added.first.events, added.second.events)
 
 
 def _spread(blocks: Sequence[Pair]) -> float:

@@ -282,6 +282,11 @@ def _variance_of(parts: dict[tuple[int, int], float], value: float) -> float:
     return sum(square * _variance(sizes, value) for sizes, square in parts.items())
 
 
+def deviation(blocks: Sequence[RankSum], value: float) -> float:
+    """Return the standard deviation of `superiority` where it is truly `value`."""
+    return math.sqrt(_variance_of(_parts(blocks), value))
+
+
 def _shares(blocks: Sequence[RankSum]) -> list[float]:
     weights = [block.first * block.second / (block.first + block.second + 1) for block in blocks]
     total = sum(weights)

@@ -12,31 +12,38 @@ own, so peaks of traffic and differing regions cancel out.
 *Ranks.* U without ties is never wider than the normal distribution of its own mean and
 variance: its generating function is a product of sinh((n + j) t/2) / sinh(j t/2), and
 log(sinh x / x) - x²/6 falls with x. Ties average over orders without ties, which can only make
-it narrower. So exp(t (U - mean) - t² variance / 2) is a fair bet for every t; one is taken over
-all positive t, with normal weights (Robbins' mixture).
+it narrower. So exp(t (U - mean) - t² variance / 2) is a fair bet for every t; the mean of some
+is taken.
 
 *Counts.* The events of one look fall to the new version like draws without replacement, whose
 generating function is below that with replacement (Hoeffding), seen from either margin; the
 bets are on so many times the odds, and their mean is taken.
+
+*The weather.* All that is exact for independent events. Where looks scatter more, what each says
+is divided by the scale of their variance (`dispersion`), and no block may say more than a
+little: that costs fair bets nothing of their fairness, and a burst much of its weight. A part of
+the stake is laid at each later look, so that what begins late is not held against all the good
+looks before it.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TypeVar
 
 from volary.analysis.statistics import counts, ranks
 from volary.model import analysis
 
-#: Spread of the superiorities that are bet on, away from 0.5: best for 0.6 to 0.8.
-_SPREAD = 0.2
+#: Superiorities that are bet on, away from 0.5, each with the same stake. One of d moves the
+#: weighted sum by 12 d per unit of its variance.
+_TILTS = tuple(12 * away for away in (0.05, 0.1, 0.2, 0.3, 0.45))
 #: So many times the odds are bet on, each with the same stake.
-_ODDS = (1.3, 1.7, 2.5, 4.0, 8.0, 20.0)
+_ODDS = (1.15, 1.3, 1.7, 2.5, 4.0, 8.0, 20.0)
 _LOG_ODDS = tuple(map(math.log, _ODDS))
-_LOWER_ODDS = tuple(-log_odds for log_odds in _LOG_ODDS)
-_NORMAL = NormalDist()
-_LEAST_TAIL = 1e-300
+#: Part of the stake that is laid at the first look, and of the rest at each later one.
+_FIRST, _LATER = 0.7, 0.02
+#: No single block multiplies a stake by more than e to this: one burst convinces nobody.
+_MOST = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +59,38 @@ class Evidence:
         return math.exp(-max(0.0, self.best))
 
 
-def from_ranks(looks: Iterable[Sequence[ranks.RankSum]], deviation: analysis.Deviation) -> Evidence:
+def from_ranks(
+    looks: Iterable[Sequence[ranks.RankSum]], deviation: analysis.Deviation, *, scale: float = 1.0
+) -> Evidence:
     """Return the evidence that the first side is higher, lower or either; blocks per look."""
-    excess = variance = 0.0
-    now = best = 0.0
-    for blocks in looks:
-        for block in blocks:
-            total = block.first + block.second + 1
-            excess += (block.u - block.mean) / total
-            variance += block.first * block.second / 12 / total
-        now = _mixture(excess, variance, deviation)
-        best = max(best, now)
-    return Evidence(now, best)
+    return _followed(looks, _signed(_TILTS, deviation), _rank_bet, scale=scale)
 
 
-def _mixture(excess: float, variance: float, deviation: analysis.Deviation) -> float:
-    # A superiority of 0.5 + d moves the weighted sum by 12 d per unit of its variance.
-    weight = (12 * _SPREAD) ** 2
-    shrunk = 1 + weight * variance
-    both = -math.log(shrunk) / 2 + weight * excess * excess / (2 * shrunk)
-    if deviation is analysis.Deviation.EITHER:
-        return both
-    towards = excess if deviation is analysis.Deviation.HIGH else -excess
-    tail = _NORMAL.cdf(towards * math.sqrt(weight / shrunk))
-    return both + math.log(2 * max(tail, _LEAST_TAIL))
+def _rank_bet(block: ranks.RankSum, tilt: float) -> float:
+    total = block.first + block.second + 1
+    excess = (block.u - block.mean) / total
+    variance = block.first * block.second / 12 / total
+    return tilt * excess - tilt * tilt * variance / 2
 
 
 def from_proportions(
-    looks: Iterable[Sequence[counts.Pair]], deviation: analysis.Deviation
+    looks: Iterable[Sequence[counts.Pair]],
+    deviation: analysis.Deviation,
+    *,
+    odds: float = 1.0,
+    scale: float = 1.0,
 ) -> Evidence:
-    """Return the evidence that the first side's proportion is higher, lower or either."""
-    return _followed(looks, _odds(deviation), _proportion_bet)
+    """Return the evidence that the first side has not at most `odds` times the other's odds.
+
+    Lower: not at least so many times; either: not the same, where odds have to be 1.
+    """
+    allowed = math.log(odds)
+    return _followed(
+        looks,
+        _signed(_LOG_ODDS, deviation),
+        lambda pair, log_odds: _proportion_bet(pair, log_odds, allowed),
+        scale=scale,
+    )
 
 
 def from_rates(
@@ -90,6 +98,7 @@ def from_rates(
     deviation: analysis.Deviation,
     *,
     ratio: float = 1.0,
+    scale: float = 1.0,
 ) -> Evidence:
     """Return the evidence that the first side's rate is not `ratio` times the other's.
 
@@ -100,101 +109,132 @@ def from_rates(
         chance = pair.chance(ratio)
         return pair.first.events * log_odds - pair.events * _log_mean(chance, log_odds)
 
-    return _followed(looks, _odds(deviation), bet)
+    return _followed(looks, _signed(_LOG_ODDS, deviation), bet, scale=scale)
 
 
-def _proportion_bet(pair: counts.Pair, log_odds: float) -> float:
-    """Return the logarithm of the bet; each bound is fair, so the lowest may be taken."""
+def _proportion_bet(pair: counts.Pair, log_odds: float, allowed: float) -> float:
+    """Return the logarithm of the bet; each bound is fair, so the lowest may be taken.
+
+    At other odds than 1 the generating function is M(tilt + allowed) / M(allowed), of which
+    the lower one is at least exp(mean * allowed) (Jensen).
+    """
+    tilt = log_odds + allowed
     first, second = pair.first.exposure, pair.second.exposure
     total = first + second
     events = min(pair.events, total)
     share, chance = events / total, first / total
     bound = min(
-        events * _log_mean(chance, log_odds),
-        first * _log_mean(share, log_odds),
-        first * log_odds + (total - events) * _log_mean(chance, -log_odds),
-        events * log_odds + second * _log_mean(share, -log_odds),
+        events * _log_mean(chance, tilt),
+        first * _log_mean(share, tilt),
+        first * tilt + (total - events) * _log_mean(chance, -tilt),
+        events * tilt + second * _log_mean(share, -tilt),
     )
-    return pair.first.events * log_odds - bound
+    return pair.first.events * log_odds - bound + events * chance * allowed
 
 
 def _log_mean(chance: float, log_odds: float) -> float:
     return math.log1p(chance * math.expm1(log_odds))
 
 
-def above_proportion(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidence:
+def above_proportion(
+    looks: Iterable[Sequence[counts.Count]], limit: float, *, scale: float = 1.0
+) -> Evidence:
     """Return the evidence that the true proportion is above `limit` (0: one event shows it)."""
     return _followed(
         looks,
         _LOG_ODDS,
         lambda count, odds: count.events * odds - count.exposure * _log_mean(limit, odds),
         is_impossible=lambda count: limit <= 0 < count.events,
+        scale=scale,
     )
 
 
-def below_proportion(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidence:
+def below_proportion(
+    looks: Iterable[Sequence[counts.Count]], limit: float, *, scale: float = 1.0
+) -> Evidence:
     """Return the evidence that the true proportion is below `limit`."""
     others = (
         [counts.Count(max(0.0, block.exposure - block.events), block.exposure) for block in blocks]
         for blocks in looks
     )
-    return above_proportion(others, 1 - limit)
+    return above_proportion(others, 1 - limit, scale=scale)
 
 
-def above_rate(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidence:
+def above_rate(
+    looks: Iterable[Sequence[counts.Count]], limit: float, *, scale: float = 1.0
+) -> Evidence:
     """Return the evidence that the true rate is above `limit` per unit of exposure."""
     return _followed(
         looks,
         _LOG_ODDS,
         lambda count, odds: count.events * odds - limit * count.exposure * math.expm1(odds),
         is_impossible=lambda count: limit <= 0 < count.events,
+        scale=scale,
     )
 
 
-def below_rate(looks: Iterable[Sequence[counts.Count]], limit: float) -> Evidence:
+def below_rate(
+    looks: Iterable[Sequence[counts.Count]], limit: float, *, scale: float = 1.0
+) -> Evidence:
     """Return the evidence that the true rate is below `limit` per unit of exposure."""
     return _followed(
         looks,
         _LOG_ODDS,
         lambda count, odds: -count.events * odds - limit * count.exposure * math.expm1(-odds),
+        scale=scale,
     )
 
 
-Block = TypeVar("Block", counts.Pair, counts.Count)
+Block = TypeVar("Block", counts.Pair, counts.Count, ranks.RankSum)
 
 
 def _followed(
     looks: Iterable[Sequence[Block]],
-    odds: Sequence[float],
+    strengths: Sequence[float],
     bet: Callable[[Block, float], float],
     is_impossible: Callable[[Block], bool] = lambda _: False,
+    *,
+    scale: float = 1.0,
 ) -> Evidence:
-    """Follow the bets on all odds from look to look."""
-    stakes = [0.0] * len(odds)
-    now = best = 0.0
-    for blocks in looks:
+    """Follow the bets of all strengths from look to look; `scale` divides what a look says.
+
+    Most of the stake is laid from the first look on, some of it at each later one.
+    """
+    stakes: list[float] = [-math.inf] * len(strengths)
+    unlaid, now, best = 1.0, 0.0, 0.0
+    for number, blocks in enumerate(looks, 1):
+        laid = _FIRST if number == 1 else unlaid * _LATER
+        unlaid -= laid
         for block in blocks:
             if is_impossible(block):
                 return Evidence(math.inf, math.inf)
-            stakes = [
-                stake + bet(block, log_odds) for stake, log_odds in zip(stakes, odds, strict=True)
-            ]
-        now = _log_mean_of(stakes)
+        share = math.log(laid / len(strengths))
+        stakes = [
+            _log_sum(stake, share)
+            + sum(min(_MOST, bet(block, strength) / scale) for block in blocks)
+            for stake, strength in zip(stakes, strengths, strict=True)
+        ]
+        now = _log_total([math.log(unlaid), *stakes])
         best = max(best, now)
     return Evidence(now, best)
 
 
-def _odds(deviation: analysis.Deviation) -> tuple[float, ...]:
+def _signed(strengths: Sequence[float], deviation: analysis.Deviation) -> Sequence[float]:
+    lower = [-strength for strength in strengths]
     match deviation:
         case analysis.Deviation.HIGH:
-            return _LOG_ODDS
+            return strengths
         case analysis.Deviation.LOW:
-            return _LOWER_ODDS
+            return lower
         case analysis.Deviation.EITHER:
-            return _LOG_ODDS + _LOWER_ODDS
+            return [*strengths, *lower]
 
 
-def _log_mean_of(logarithms: Sequence[float]) -> float:
+def _log_sum(one: float, other: float) -> float:
+    high, low = max(one, other), min(one, other)
+    return high + math.log1p(math.exp(low - high))
+
+
+def _log_total(logarithms: Sequence[float]) -> float:
     highest = max(logarithms)
-    mean = math.fsum(math.exp(logarithm - highest) for logarithm in logarithms) / len(logarithms)
-    return highest + math.log(mean)
+    return highest + math.log(math.fsum(math.exp(each - highest) for each in logarithms))

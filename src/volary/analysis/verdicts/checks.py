@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from volary.analysis.statistics import counts
-from volary.analysis.verdicts import clauses, evidence, samples
+from volary.analysis.verdicts import clauses, evidence, power, samples
 from volary.model import analysis, phrases
 from volary.model.analysis import Deviation, Kind, Result
 
@@ -45,7 +45,7 @@ def of_look(
         return _compared(rule, look, earlier, in_words=in_words)
     if rule.kind is Kind.VALUE:
         return _in_range(rule, look)
-    return _rate_in_range(rule, look)
+    return _rate_in_range(rule, look, earlier)
 
 
 def _thin(look: samples.Look, have: int, want: str) -> analysis.Check:
@@ -74,15 +74,18 @@ def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     return analysis.Check(Result.FAIL, sentence, look.time, numbers=numbers)
 
 
-def _rate_in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
-    cells = look.usable
-    count = counts.total([cell.judged.count for cell in cells])
-    samples = round(count.exposure) if rule.kind is Kind.PROPORTION else len(cells)
+def _rate_in_range(
+    rule: analysis.Rule, look: samples.Look, earlier: Sequence[samples.Look]
+) -> analysis.Check:
+    cells = evidence.all_cells(window(rule, look, earlier))
+    samples = sample_count(rule, cells)
     if samples < rule.minimum_samples:
         return _thin(look, samples, phrases.count(rule.minimum_samples, "sample"))
-    value = count.rate
+    value = counts.total([cell.judged.count for cell in cells]).rate
     expected = clauses.expected_range(rule)
     is_inside = value in expected
+    if is_inside and (missing := _too_little(rule, [cells])):
+        return analysis.Check(Result.INCONCLUSIVE, missing, look.time)
     place = "within" if is_inside else "outside"
     return analysis.Check(
         Result.PASS if is_inside else Result.FAIL,
@@ -97,16 +100,15 @@ def _compared(
 ) -> analysis.Check:
     if rule.kind is Kind.VALUE and rule.ratio_limit is not None:
         return _medians(rule, look)
-    taken = _window(rule, look, earlier)
+    taken = window(rule, look, earlier)
     cells = evidence.all_cells(taken)
     have, want = sample_count(rule, cells), rule.minimum_samples
     if have < want:
         return _thin(look, have, phrases.count(want, "sample") + " on each side")
-    if evidence.least_p_value(rule, cells) > rule.significance:
-        sentence = f"too little to show any difference: {have} on the smaller side"
-        return analysis.Check(Result.INCONCLUSIVE, sentence, look.time)
     p_value = evidence.p_value(rule, taken)
     result = Result.FAIL if p_value <= rule.significance else Result.PASS
+    if result is Result.PASS and (missing := _too_little(rule, taken)):
+        return analysis.Check(Result.INCONCLUSIVE, missing, look.time)
     if not in_words:
         return analysis.Check(result, "", look.time)
     numbers = evidence.comparison_numbers(rule, taken, p_value)
@@ -116,19 +118,35 @@ def _compared(
     return analysis.Check(result, sentence, look.time, numbers=numbers)
 
 
-def _window(
+def _too_little(rule: analysis.Rule, taken: evidence.Blocks) -> str:
+    """Say that a plainly bad release could have looked the same; empty: it could not."""
+    seen = evidence.measured(rule, taken)
+    if power.is_enough(rule, seen, evidence.at_once):
+        return ""
+    have = sample_count(rule, evidence.all_cells(taken))
+    return clauses.too_little(rule, power.plain(rule, seen), have)
+
+
+def window(
     rule: analysis.Rule, look: samples.Look, earlier: Sequence[samples.Look]
 ) -> list[tuple[samples.Cell, ...]]:
     """Return the cells to judge: this look's, and of as many before it as it takes."""
     taken = [look.usable]
     for before in reversed(earlier):
-        cells = evidence.all_cells(taken)
-        is_enough = sample_count(rule, cells) >= rule.minimum_samples
-        if is_enough and evidence.least_p_value(rule, cells) <= rule.significance:
+        is_enough = sample_count(rule, evidence.all_cells(taken)) >= rule.minimum_samples
+        if is_enough and not _too_little(rule, taken):
             break
         if before.usable:
             taken.insert(0, before.usable)
     return taken
+
+
+def grounds(
+    rule: analysis.Rule, look: samples.Look, earlier: Sequence[samples.Look]
+) -> evidence.Blocks:
+    """Return what a good look was tested on; empty: it was held to a threshold of values."""
+    is_plain = not rule.strategy.compares or rule.ratio_limit is not None
+    return () if rule.kind is Kind.VALUE and is_plain else window(rule, look, earlier)
 
 
 def sample_count(rule: analysis.Rule, cells: Sequence[samples.Cell]) -> int:

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from volary.model import analysis
 from volary.model.analysis import Kind
 
+#: `power.POWER`, as it is said.
+_POWER = "80 %"
+
 
 def number(value: float | None) -> str:
     """Write a value with as many digits as say something."""
@@ -55,7 +58,8 @@ def compared(rule: analysis.Rule, numbers: analysis.Numbers, *, sides: tuple[str
             f"{reference} {amount(rule, numbers.reference)} ({numbers.reference_samples})"
         )
         effect = _times(numbers)
-    allowed = "" if rule.ratio_limit is None else f", {number(rule.ratio_limit)} times is allowed"
+    ratio = rule.allowed_ratio
+    allowed = "" if ratio == 1 else f", {number(ratio)} times is allowed"
     return f"{levels}; {effect}{allowed}, {chance(numbers.p_value)}"
 
 
@@ -79,6 +83,26 @@ def limited(rule: analysis.Rule, numbers: analysis.Numbers) -> str:
         f"{amount(rule, numbers.value)} of {_sampled(rule, numbers.samples)} "
         f"where {expected} is expected, {chance(numbers.p_value)}"
     )
+
+
+def too_little(rule: analysis.Rule, level: float, have: int) -> str:
+    """Say that not even a plainly bad release, with that level, had to be seen."""
+    side = "on the smaller side" if rule.strategy.compares else "in all"
+    if rule.kind is Kind.VALUE:
+        return f"too little to show any difference: {have} {side}"
+    return f"too little to show even {amount(rule, level)}: {have} {side}"
+
+
+def would_be_found(rule: analysis.Rule, numbers: analysis.Numbers) -> str:
+    """Say what a pass rules out; empty: nothing was tested."""
+    level = numbers.detectable
+    if level is None:
+        return ""
+    if rule.kind is not Kind.VALUE:
+        return f"; {amount(rule, level)} would have been found with {_POWER}"
+    higher = "lower" if level < 0.5 else "higher"
+    pairs = share(max(level, 1 - level))
+    return f"; {higher} in {pairs} of the pairs would have been found with {_POWER}"
 
 
 def expected_range(rule: analysis.Rule) -> analysis.Range:

@@ -8,10 +8,9 @@ against that of all the others together. The chance of naming any cluster of a f
 alike is about one in a hundred per look; naming decides nothing by itself.
 """
 
-import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import NormalDist
 from typing import TypeVar
@@ -22,7 +21,8 @@ from volary.model import analysis
 from volary.model.analysis import Decider, Deviation, Kind, Result
 
 _CHANCE = 0.01
-_TINY = 1e-300
+#: With fewer events on a side no ratio is known: ten times nothing is nothing.
+_FEW = 5
 _NORMAL = NormalDist()
 
 Cells = list[samples.Cell]
@@ -34,11 +34,6 @@ class _Fit:
 
     p_value: float
     strength: float
-
-    @property
-    def order(self) -> tuple[float, float]:
-        """The worst first; rounded, as two clusters fit each other equally badly."""
-        return round(math.log(max(self.p_value, _TINY)), 6), -round(self.strength, 6)
 
 
 def find_outliers(
@@ -53,8 +48,10 @@ def find_outliers(
         return ()
     if rule.strategy.compares:
         if rule.kind is Kind.VALUE:
+            # As they are: what is allowed is another part of each cluster's spread.
+            plain = replace(rule, ratio_limit=1.0)
             ranked = {
-                target: evidence.ranked(rule, [cells])[0] for target, cells in measured.items()
+                target: evidence.ranked(plain, [cells])[0] for target, cells in measured.items()
             }
             return _one_by_one(_fit_of_ranks, ranked)
         paired = {target: evidence.paired([cells])[0] for target, cells in measured.items()}
@@ -71,18 +68,19 @@ Item = TypeVar("Item")
 def _one_by_one(
     fit: Callable[[list[Item], list[Item]], _Fit], measured: Mapping[str, list[Item]]
 ) -> tuple[str, ...]:
-    """Name the cluster that fits worst, and look again without it: it would hide the others.
+    """Name the cluster that is furthest from no difference, of those that do not fit the others.
 
-    Of two that differ from each other the one that is further from "no difference" is named.
+    Then look again without it: it would hide the others, and make a healthy one seem to differ.
     """
     level = _CHANCE / len(measured)
     left = dict(measured)
     while len(left) > 1:
         fits = {target: fit(items, _others(left, target)) for target, items in left.items()}
-        worst = min(fits, key=lambda target: (*fits[target].order, target))
-        if fits[worst].p_value >= level:
+        differing = [target for target in fits if fits[target].p_value < level]
+        if not differing:
             break
-        del left[worst]
+        # Rounded, as two clusters may differ from each other equally.
+        del left[min(differing, key=lambda target: (-round(fits[target].strength, 6), target))]
     return tuple(target for target in measured if target not in left)
 
 
@@ -111,66 +109,126 @@ def _fit_of_counts(own: list[counts.Count], others: list[counts.Count]) -> _Fit:
 
 def _fit_of_ranks(own: list[ranks.RankSum], others: list[ranks.RankSum]) -> _Fit:
     (here, variance), (there, other_variance) = ranks.estimate(own), ranks.estimate(others)
-    return _Fit(_p_value(here - there, variance + other_variance), abs(here - 0.5))
+    return _fit(here - 0.5, variance, there - 0.5, other_variance)
 
 
 def _fit_of_pairs(own: list[counts.Pair], others: list[counts.Pair]) -> _Fit:
-    """Compare the logarithms of both ratios; half an event more keeps them finite."""
-    (here, variance), (there, other_variance) = counts.log_ratio(own), counts.log_ratio(others)
-    return _Fit(_p_value(here - there, variance + other_variance), abs(here))
+    """Compare the logarithms of both ratios, or the differences where events are too few."""
+    few = any(counts.fewest(pairs) < _FEW for pairs in (own, others))
+    effect = counts.difference if few else counts.log_ratio
+    (here, variance), (there, other_variance) = effect(own), effect(others)
+    return _fit(here, variance, there, other_variance)
 
 
-def _p_value(difference: float, variance: float) -> float:
-    return 2 * _NORMAL.cdf(-abs(difference) / math.sqrt(variance))
+def _fit(here: float, variance: float, there: float, other_variance: float) -> _Fit:
+    deviation = math.sqrt(variance + other_variance)
+    p_value = 2 * _NORMAL.cdf(-abs(here - there) / deviation)
+    return _Fit(p_value, abs(here) / math.sqrt(variance))
+
+
+def own_rule(rule: analysis.Rule, clusters: int) -> analysis.Rule:
+    """Return the rule by which each of a release's clusters is judged by itself.
+
+    They share the accepted chance of a false alarm: of a hundred that are judged at 5 % five
+    are condemned.
+    """
+    return replace(rule, significance=_part(rule) / clusters)
+
+
+def pooled_rule(rule: analysis.Rule, pooled: int, clusters: int) -> analysis.Rule:
+    """Return the rule for some of a release's clusters together: the others are judged later."""
+    return replace(rule, significance=_part(rule) * pooled / clusters)
+
+
+def _part(rule: analysis.Rule) -> float:
+    """Return the chance for each kind of verdict: with `Decider.BOTH` there are two."""
+    return rule.significance / 2 if rule.decider is Decider.BOTH else rule.significance
 
 
 def judge(
-    rule: analysis.Rule, series: Mapping[str, analysis.Series], now: datetime
+    rule: analysis.Rule,
+    series: Mapping[str, analysis.Series],
+    now: datetime,
+    *,
+    clusters: int = 0,
 ) -> analysis.FleetVerdict:
     """Judge one rule on every cluster and over all of them; there has to be a cluster.
 
-    With `Decider.BOTH` half of the accepted chance of a false alarm goes to the pooled
-    verdict, the other half is shared by the clusters. One that its own data condemn fails by
-    itself, and if it is an outlier it is left out of the pool: what is wrong there is not wrong
-    everywhere.
+    With `Decider.BOTH` one that its own data condemn fails by itself, and what is wrong with
+    outliers is not wrong everywhere: they are left out of the pool when their own data condemn
+    them, and when the pool is condemned that would pass without them, they alone are.
+
+    Args:
+        rule: Its significance is that of the whole release.
+        series: What was measured, by cluster.
+        now: When it is judged.
+        clusters: How many the release has, in all of its waves; not given: those of `series`.
     """
+    clusters = max(clusters, len(series))
     if len(series) == 1:
         [(only, cluster_series)] = series.items()
-        verdict = rule_verdicts.judge(rule, cluster_series, now)
+        alone = replace(rule, significance=rule.significance / clusters)
+        verdict = rule_verdicts.judge(alone, cluster_series, now)
         own = {only: verdict}
-        return analysis.FleetVerdict(own, own, dataclasses.replace(verdict, target=""))
+        return analysis.FleetVerdict(own, own, replace(verdict, target=""))
     seen = {
         target: samples.at_cluster(rule, cluster_series, now)
         for target, cluster_series in series.items()
     }
     named = find_outliers(rule, seen, now)
-    whole, single = rule, rule
-    if rule.decider is Decider.BOTH:
-        whole = dataclasses.replace(rule, significance=rule.significance / 2)
-        single = dataclasses.replace(rule, significance=rule.significance / 2 / len(series))
+    single = own_rule(rule, clusters)
     own = {
         target: rule_verdicts.judge_looks(single, [cluster_series], seen[target], now)
         for target, cluster_series in series.items()
     }
-    pool = set(series)
+    whole = pooled_rule(rule, len(series), clusters)
+
+    def together(left_out: Iterable[str]) -> analysis.Verdict:
+        pool = set(series).difference(left_out) or set(series)
+        return _pooled(whole, {target: series[target] for target in series if target in pool},
+                       seen, now)  # fmt: skip
+
+    guilty: tuple[str, ...] = ()
     if rule.decider is Decider.BOTH:
-        pool -= {target for target in named if own[target].is_condemned}
-    gathered = [
-        (cluster_series, seen[target])
-        for target, cluster_series in series.items()
-        if target in (pool or own)
-    ]
-    merged = samples.merge(rule, gathered)
-    pooled = rule_verdicts.judge_looks(
-        whole, [cluster_series for cluster_series, _ in gathered], merged, now
-    )
-    pooled = dataclasses.replace(pooled, target="", outliers=named)
+        guilty = tuple(target for target in named if own[target].is_condemned)
+    pooled = together(guilty)
+    if rule.decider is Decider.BOTH and pooled.is_condemned and named != guilty:
+        rest = together(named)
+        if rest.result is Result.PASS:
+            own |= {
+                target: _condemned(own[target], pooled)
+                for target in named
+                if not own[target].is_condemned
+            }
+            pooled = rest
+    pooled = replace(pooled, target="", outliers=named)
     if named:
         differ = "differs" if len(named) == 1 else "differ"
         sentence = f"{pooled.sentence}; {', '.join(named)} {differ} from the other clusters"
-        pooled = dataclasses.replace(pooled, sentence=sentence)
+        pooled = replace(pooled, sentence=sentence)
     decided = {target: _decided(rule, own[target], pooled) for target in series}
     return analysis.FleetVerdict(decided, own, pooled)
+
+
+def _pooled(
+    rule: analysis.Rule,
+    series: Mapping[str, analysis.Series],
+    seen: Mapping[str, Sequence[samples.Look]],
+    now: datetime,
+) -> analysis.Verdict:
+    merged = samples.merge(rule, [(series[target], seen[target]) for target in series])
+    return rule_verdicts.judge_looks(rule, list(series.values()), merged, now)
+
+
+def _condemned(own: analysis.Verdict, pooled: analysis.Verdict) -> analysis.Verdict:
+    """Return the verdict on an outlier without which the pool would pass."""
+    return replace(
+        own,
+        result=Result.FAIL,
+        sentence=f"{own.sentence}; without it the other clusters pass, with it {pooled.sentence}",
+        is_final=True,
+        is_condemned=True,
+    )
 
 
 def _decided(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from volary.analysis.statistics import binomial
-from volary.analysis.verdicts import checks, clauses, evidence, samples
+from volary.analysis.verdicts import checks, clauses, evidence, power, samples
 from volary.model import analysis, phrases
 from volary.model.analysis import FailureCount, Judgement, NoData, Result
 
@@ -51,16 +51,27 @@ def judge_looks(
         rule, judged, missing, has_ended=has_ended, is_overdue=is_overdue
     )
     name = clauses.subject(rule, [cluster_series.target for cluster_series in series])
+    numbers = judged.numbers
+    if result is Result.PASS and is_final and not missing:
+        numbers = dataclasses.replace(numbers, detectable=_least_found(rule, judged.grounds))
+        why += clauses.would_be_found(rule, numbers)
     return analysis.Verdict(
         result,
         f"{name}: {why}",
         rule.name,
         target=series[0].target if len(series) == 1 else "",
-        numbers=judged.numbers,
+        numbers=numbers,
         is_final=is_final,
         is_condemned=result is Result.FAIL and judged.is_measured and judged.is_bad,
         dry_run=rule.dry_run,
     )
+
+
+def _least_found(rule: analysis.Rule, grounds: evidence.Blocks) -> float | None:
+    if not grounds:
+        return None
+    test = evidence.so_far if _is_sequential(rule) else evidence.at_once
+    return power.least_found(rule, evidence.measured(rule, grounds), test)
 
 
 def _unseen(series: Sequence[analysis.Series], now: datetime) -> str:
@@ -85,6 +96,8 @@ class _Judged:
     none_is_good: bool = False
     #: Looks whose data were used.
     covered: int = 0
+    #: What a pass rests on, where it was tested.
+    grounds: evidence.Blocks = ()
     numbers: analysis.Numbers = dataclasses.field(default_factory=analysis.Numbers)
 
     @property
@@ -132,9 +145,11 @@ def _without_data(
 
 
 def _judge_looks(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
-    if rule.judgement is Judgement.SEQUENTIAL and rule.can_be_sequential:
-        return _sequential(rule, seen)
-    return _judge_singly(rule, seen)
+    return _sequential(rule, seen) if _is_sequential(rule) else _judge_singly(rule, seen)
+
+
+def _is_sequential(rule: analysis.Rule) -> bool:
+    return rule.judgement is Judgement.SEQUENTIAL and rule.can_be_sequential
 
 
 # Each look by itself.
@@ -172,6 +187,7 @@ def _judge_singly(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
         numbers=numbers,
         # Values too few to be compared in one look are used by those after it.
         covered=len(look_checks) - empty if rule.strategy.compares else len(decided),
+        grounds=checks.grounds(rule, seen[good[-1]], seen[: good[-1]]) if good else (),
     )
 
 
@@ -252,7 +268,9 @@ def _sequential(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
     missing = _too_little(rule, usable)
     if not missing and seen[-1].problem and rule.no_data is not NoData.PASS:
         missing = seen[-1].problem
-    return _Judged(missing=missing, passing=sentence, numbers=numbers, covered=len(usable))
+    return _Judged(
+        missing=missing, passing=sentence, numbers=numbers, covered=len(usable), grounds=usable
+    )
 
 
 def _too_little(rule: analysis.Rule, usable: evidence.Blocks) -> str:
@@ -261,8 +279,9 @@ def _too_little(rule: analysis.Rule, usable: evidence.Blocks) -> str:
     if have < want:
         sides = " on each side" if rule.strategy.compares else ""
         return f"too little to pass: {have} of {phrases.count(want, 'sample')}{sides}"
-    if evidence.least_p_value_so_far(rule, usable) > rule.significance:
-        return f"too little to show any difference: {have} on the smaller side"
+    seen = evidence.measured(rule, usable)
+    if not power.is_enough(rule, seen, evidence.so_far):
+        return clauses.too_little(rule, power.plain(rule, seen), have)
     return ""
 
 

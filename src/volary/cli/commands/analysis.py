@@ -77,3 +77,51 @@ def try_out(
         cluster=cluster,
     )
     options.finish(metric_trial.run(request, output))
+
+
+@app.command()
+def plan(
+    path: Annotated[str, typer.Argument(metavar="FILE", help="Application file or directory.")],
+    rate: Annotated[
+        float, typer.Option(min=0.001, help="Requests a second that canary gets, on a cluster.")
+    ] = 10.0,
+    other_rate: Annotated[
+        float, typer.Option(min=0, help="Of the other side; 0: as many.", show_default=False)
+    ] = 0.0,
+    errors: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the requests that fails anyway.")
+    ] = 0.01,
+    scatter: Annotated[
+        float, typer.Option(min=0, help="Standard deviation of latencies by their mean.")
+    ] = 0.5,
+    overdispersion: Annotated[
+        float,
+        typer.Option(min=0, max=0.5, help="Variance that requests of a look have in common."),
+    ] = 0.0,
+    autocorrelation: Annotated[
+        float, typer.Option(min=0, max=0.99, help="Of neighbouring looks.")
+    ] = 0.0,
+    clusters: Annotated[int, typer.Option(min=1, max=200, help="All alike.")] = 1,
+    runs: Annotated[
+        int, typer.Option(min=20, max=10_000, help="Simulated releases for each effect, at most.")
+    ] = 200,
+    output: options.Output = forms.Form.TEXT,
+) -> None:
+    """Simulate how the rules of an application file would do in some traffic.
+
+    How many healthy releases would fail, and how many and how soon of those with 1.2 to 10
+    times as many errors or as much latency.
+    """
+    from volary.analysis.planning import traffic
+    from volary.cli.analysis import rule_plan
+
+    made = traffic.Traffic(
+        canary=rate,
+        other=other_rate or rate,
+        errors=errors,
+        scatter=scatter,
+        overdispersion=overdispersion,
+        autocorrelation=autocorrelation,
+    )
+    request = rule_plan.PlanRequest(path, made, clusters=clusters, runs=runs)
+    options.finish(rule_plan.run(request, output))

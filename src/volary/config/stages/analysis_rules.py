@@ -5,7 +5,7 @@ analysis, a threshold without bounds), is an error in both dialects.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Generic, TypeVar
@@ -17,9 +17,17 @@ from volary.config.text import yaml
 from volary.model import analysis
 from volary.model.pipeline.stage_kinds import waiting_stages
 
-#: Queries that Volary brings along; the last one counts failed requests among all.
+#: Queries that Volary brings along, with what is worse; the last one counts failed requests
+#: among all.
 COUNTED = "request-errors"
-BUILT_IN = ("request-success-rate", "request-duration", COUNTED)
+_DURATION = "request-duration"
+BUILT_IN = {
+    "request-success-rate": analysis.Deviation.LOW,
+    _DURATION: analysis.Deviation.HIGH,
+    COUNTED: analysis.Deviation.HIGH,
+}
+
+_QUANTILE = "histogram_quantile("
 
 #: Between two looks.
 SHORTEST = timedelta(seconds=1)
@@ -111,6 +119,7 @@ def rules(
         interval: Of metrics that name none; None: each has to.
     """
     metric_rules: list[analysis.Rule] = []
+    sharing: set[str] = set()
     for i, metric in enumerate(read):
         place = _place(reading, metric_sections.Metric, metric, _METRICS, (*path, i))
         if place is None:
@@ -125,7 +134,27 @@ def rules(
         for name, finding in wrong:
             place.reading.error((*place.path, name), finding.message, finding.hint)
         metric_rules.append(rule)
-    return tuple(metric_rules)
+        if not reading.is_pipecd and "significance" not in place.entry.model_fields_set:
+            sharing.add(rule.name)
+    return _shared(metric_rules, sharing)
+
+
+def _shared(
+    metric_rules: Sequence[analysis.Rule], names: Container[str]
+) -> tuple[analysis.Rule, ...]:
+    """Let the rules of those names share the accepted chance of a false alarm.
+
+    Those that go by no chance, or decide nothing, need none of it.
+    """
+    sharing = [
+        rule
+        for rule in metric_rules
+        if rule.name in names and rule.goes_by_chance and not rule.dry_run
+    ]
+    return tuple(
+        replace(rule, significance=rule.significance / len(sharing)) if rule in sharing else rule
+        for rule in metric_rules
+    )
 
 
 def http_checks(
@@ -186,7 +215,7 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         name=name,
         interval=read.interval or interval or timedelta(minutes=1),
         expected=read.expected and analysis.Range(read.expected.min, read.expected.max),
-        deviation=_deviation(read),
+        deviation=_deviation(read) or analysis.Deviation.EITHER,
         ratio_limit=read.max if read.max is not None else read.min,
         no_data=_no_data(place, analysis.NoData.HOLD),
     )
@@ -197,7 +226,55 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     _check_times(place, given=interval)
     _check_comparison(reading, read, rule, path)
     built_in = name if is_built_in else ""
-    return replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
+    rule = replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
+    _check_values(reading, rule, path)
+    return _with_direction(reading, read, rule, path)
+
+
+def _check_values(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path) -> None:
+    """Warn of comparisons of values that healthy releases fail."""
+    if rule.strategy is _LITERAL or rule.kind is not analysis.Kind.VALUE or rule.dry_run:
+        return
+    if rule.ratio_limit is not None and not rule.goes_by_chance:
+        message = f"{rule.name}: look by look max and min are plain thresholds, and values scatter"
+        hint = "judgement: sequential asks for a difference; volary analysis plan says how often"
+        reading.warn(path, message, hint)
+    is_quantile = rule.built_in == _DURATION or _QUANTILE in rule.query
+    if is_quantile and rule.strategy is analysis.Strategy.CANARY_PRIMARY:
+        message = f"{rule.name}: the quantile of few requests is another one than that of many"
+        hint = "CANARY_BASELINE compares as many; or count slow requests, kind: proportion"
+        reading.warn(path, message, hint)
+
+
+def _with_direction(
+    reading: readings.Reading, read: metric_sections.Metric, rule: analysis.Rule, path: yaml.Path
+) -> analysis.Rule:
+    """Return a comparison with the difference that counts; what it does not say is noted.
+
+    What PipeCD has keeps PipeCD's meaning in its files: any difference, however small.
+    """
+    if rule.strategy is _LITERAL:
+        return rule
+    default = BUILT_IN.get(rule.built_in)
+    if rule.kind is analysis.Kind.PROPORTION:
+        default = analysis.Deviation.HIGH
+    if default is not None:
+        return rule if _deviation(read) else replace(rule, deviation=default)
+    is_said = _deviation(read) is not None
+    if not reading.is_pipecd:
+        if not is_said:
+            hint = "write deviation: HIGH (errors, latency), LOW (success rate) or EITHER"
+            reading.error((*path, "deviation"), "which difference is bad?", hint)
+        return rule
+    if reading.written((*path, "minEffect")) is not None or rule.ratio_limit is not None:
+        return rule
+    better = "" if is_said else ", for the better too"
+    reading.warn(
+        path,
+        f"{rule.name}: any difference fails the release, however small{better}",
+        "minEffect: 0.05 with deviation: HIGH (latency) or LOW (throughput) asks for what matters",
+    )
+    return replace(rule, minimum_effect=0.0)
 
 
 def _http(place: _Place[metric_sections.HttpCheck]) -> analysis.HttpCheck:
@@ -253,7 +330,8 @@ def _no_data(place: _Place[Entry], otherwise: analysis.NoData) -> analysis.NoDat
     return analysis.NoData.FAIL if written is False else otherwise
 
 
-def _deviation(read: metric_sections.Metric) -> analysis.Deviation:
+def _deviation(read: metric_sections.Metric) -> analysis.Deviation | None:
+    """Return which difference is said to be bad; None: it is not said."""
     if read.max is not None:
         return analysis.Deviation.HIGH
     return analysis.Deviation.LOW if read.min is not None else read.deviation
@@ -320,6 +398,8 @@ def _check_idle(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path)
     is_range = rule.strategy is _LITERAL
     for name, is_idle, why in (
         ("deviation", is_range, "THRESHOLD compares nothing"),
+        ("minEffect", is_range, "THRESHOLD compares nothing"),
+        ("minEffect", rule.ratio_limit is not None, "max and min say what is allowed"),
         ("significance", is_range and not sequential, "THRESHOLD goes by no chance"),
         ("failureLimit", sequential, "a sequential judgement takes all looks together"),
         ("failureCount", sequential, "a sequential judgement takes all looks together"),

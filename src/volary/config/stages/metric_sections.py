@@ -42,7 +42,12 @@ class Metric(base_sections.Section, of=analysis.Rule):
     )
     timeout: timedelta
     expected: Expected | None
-    deviation: analysis.Deviation
+    deviation: analysis.Deviation | None = options.option(
+        "Which difference is bad when compared: `HIGH` (errors, latency), `LOW` (success rate, "
+        "throughput) or `EITHER`. Built-in queries and `kind: proportion` (`HIGH`) have a "
+        "default, other comparisons have to say. PipeCD's files: `EITHER`.",
+        None,
+    )
     max: Number | None = options.option(
         "Compared: canary may have so many times the other side's value, as `1.1`. Implies "
         "`deviation: HIGH`.",

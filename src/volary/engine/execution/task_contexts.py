@@ -30,6 +30,17 @@ def of_command(run: state.Run, command: commands.StartTask) -> executor.TaskCont
         succeeded_on="" if command.rolling_back else _succeeded_on(stage),
         created=run.created,
         not_updated=_not_updated(run, stage, command),
+        clusters=_clusters(run, stage),
+    )
+
+
+def _clusters(run: state.Run, stage: state.StageState) -> int:
+    """Return on how many clusters the run carries out this stage, in whichever wave."""
+    return sum(
+        len(group.tasks)
+        for other in run.stages
+        if other.stage == stage.stage
+        for group in other.groups
     )
 
 

@@ -54,7 +54,8 @@ class SessionAffinity:
     )
     max_age: int = options.option("Seconds that canary's cookie lives.", 86400, least=1)
     domain: str = options.option("Attribute of the cookie.", "")
-    path: str = options.option("Attribute of the cookie.", "")
+    #: Without it a browser keeps the cookie for the directory of one page only.
+    path: str = options.option("Attribute of the cookie; empty: there is none.", "/")
     http_only: bool = options.option("Attribute of the cookie.", False)
     secure: bool = options.option("Attribute of the cookie.", False)
     partitioned: bool = options.option("Attribute of the cookie.", False)

@@ -139,7 +139,8 @@ class Judge:
         """Measure a rule once, all of its sides at the same time, and judge that look."""
         asked = [self._measure(rule, side, at) for side in self._sides(rule)]
         measured = list(await asyncio.gather(*asked))
-        check = checks.check(rule, _answered(measured), target=self.context.target)
+        alone = fleet_verdicts.own_rule(rule, self.context.clusters)
+        check = checks.check(alone, _answered(measured), target=self.context.target)
         for measurement in measured:
             if not self._count(measurement):
                 continue
@@ -164,7 +165,8 @@ class Judge:
         known, target = await self._known(rule, number), self.context.target
         if rule.decider is analysis.Decider.PER_CLUSTER:
             # The others' numbers are only for show: judged when there is something to show.
-            alone = rule_verdicts.judge(rule, known[target], at)
+            own_rule = fleet_verdicts.own_rule(rule, self.context.clusters)
+            alone = rule_verdicts.judge(own_rule, known[target], at)
             if not self._is_news(rule, alone):
                 return alone
         else:
@@ -192,7 +194,7 @@ class Judge:
             other, judged = cast("tuple[_Basis, analysis.FleetVerdict]", said)
             if other == basis:
                 return judged
-        judged = fleet_verdicts.judge(rule, known, at)
+        judged = fleet_verdicts.judge(rule, known, at, clusters=self.context.clusters)
         rendezvous.post(self.context.target, topic, (basis, judged))
         return judged
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
 
-from volary.analysis.verdicts import checks, samples
+from volary.analysis.verdicts import checks, fleet_verdicts, samples
 from volary.model import analysis, clocks
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import cluster_judges
@@ -108,14 +108,18 @@ class _MetricChecks:
         return Finding(Result.UNKNOWN, verdict.sentence) if missing else PASSED
 
     async def _by_the_newest(self, rule: analysis.Rule, at: datetime) -> Finding:
-        own = of_look(rule, of_series(rule, [self.judge.series(rule)]))
+        clusters = self.judge.context.clusters
+        alone = fleet_verdicts.own_rule(rule, clusters)
+        own = of_look(rule, of_series(alone, [self.judge.series(rule)]))
         if self._is_only_shown(rule, own):
             return own
         # Told to whoever looks at the analysis, also when it decides nothing.
         await self.judge.verdict(rule, at, self.round)
         if rule.decider is analysis.Decider.PER_CLUSTER:
             return own
-        pooled = of_look(rule, of_series(rule, list(self.judge.known_series(rule).values())))
+        known = list(self.judge.known_series(rule).values())
+        whole = fleet_verdicts.pooled_rule(rule, len(known), max(clusters, len(known)))
+        pooled = of_look(rule, of_series(whole, known))
         both = rule.decider is analysis.Decider.BOTH
         return own if both and own.result > pooled.result else pooled
 
@@ -154,8 +158,8 @@ def of_series(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysi
 
 
 def _recent(rule: analysis.Rule, series: analysis.Series) -> analysis.Series:
-    """Return what the newest look may need: comparisons look back, a range does not."""
-    if rule.strategy.compares or not series.measurements:
+    """Return what the newest look may need: tests look back, a range of values does not."""
+    if rule.can_be_sequential or not series.measurements:
         return series
     since = series.measurements[-1].time - 2 * rule.interval
     kept = tuple(

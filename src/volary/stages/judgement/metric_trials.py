@@ -1,5 +1,6 @@
 """Trying metrics out without a release: what would have been measured and judged at some time."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -87,7 +88,7 @@ class Trial:
         """
         trial_findings: list[TrialFinding] = []
         verdicts: list[analysis.Verdict] = []
-        for name, options in _measured_stages(self.application):
+        for name, options in measured_stages(self.application):
             for rule in cluster_judges.all_rules(options):
                 if _is_request(rule, options) and not moment.is_now:
                     continue
@@ -115,6 +116,7 @@ class Trial:
                     clock=self.clock,
                     meter=self.meter,
                     begun=(_CANARY,),
+                    clusters=len(self.names),
                     not_updated=tuple(name for name in self.names if name != target)[:1],
                 ),
                 period=period,
@@ -139,10 +141,13 @@ class Trial:
         return list(judged.decided.values())
 
 
-def _measured_stages(
+def measured_stages(
     application: applications.Application,
 ) -> Iterator[tuple[str, waiting_stages.AnalysisOptions]]:
-    """Yield what is measured in each stage, with a name of the stage."""
+    """Yield what is measured in each stage and for how long, with a name of the stage.
+
+    A duration of nothing: as long as the stage beside which it is measured takes.
+    """
     for stage in application.pipeline:
         name = f"{stage.index + 1}-{stage.name}"
         for options in (stage.options, stage.beside):
@@ -158,11 +163,24 @@ def _options(options: stage_kind.StageOptions | None) -> Iterator[waiting_stages
         case waiting_stages.AnalysisOptions():
             yield options
         case traffic_stages.ProgressiveTrafficOptions() if options.metrics:
-            yield waiting_stages.AnalysisOptions(timedelta(0), options.metrics)
+            steps = options.iterations or len(options.step_weights)
+            steps = steps or math.ceil(options.max_weight / max(1, options.step_weight))
+            yield _rounds(options.metrics, options.threshold, steps * options.interval)
         case traffic_stages.BlueGreenOptions():
             for checks in (options.pre_promotion, options.post_promotion):
                 if checks is not None and checks.metrics:
-                    yield waiting_stages.AnalysisOptions(timedelta(0), checks.metrics)
+                    length = checks.count * checks.interval
+                    yield _rounds(checks.metrics, checks.threshold, length)
+
+
+def _rounds(
+    rules: tuple[analysis.Rule, ...], threshold: int, length: timedelta
+) -> waiting_stages.AnalysisOptions:
+    """Return checks in rounds, of which `threshold` failed ones are too many."""
+    tolerant = tuple(
+        replace(rule, failure_limit=max(rule.failure_limit, threshold - 1)) for rule in rules
+    )
+    return waiting_stages.AnalysisOptions(length, tolerant)
 
 
 def _is_request(rule: analysis.Rule, options: waiting_stages.AnalysisOptions) -> bool:

@@ -119,6 +119,8 @@ class MeasuringContext:
     begun: Stages = ()
     #: Clusters without this release that an analysis at the end of a wave compares with.
     not_updated: tuple[str, ...] = ()
+    #: How many clusters have this stage, in all waves.
+    clusters: int = 1
     #: The same stage on the other clusters.
     rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
     options: Options = field(default_factory=Options)

@@ -105,7 +105,9 @@ def test_looks_without_data_follow_the_policy_here_too() -> None:
 def test_a_proportion_against_a_limit() -> None:
     rule = replace(PROPORTION, strategy=Strategy.THRESHOLD, expected=Range(maximum=0.01))
 
-    unlucky = judge(rule, series([measured(1, [2], totals=[100])], 9), 1)
+    unlucky = judge(
+        rule, series([measured(at, [int(at == 1)], totals=[100]) for at in range(1, 10)], 9)
+    )
     bad = judge(rule, series([measured(at, [5], totals=[100]) for at in range(1, 10)], 9))
 
     assert unlucky.result is Result.PASS

@@ -9,7 +9,7 @@ from volary.analysis.verdicts import evidence, samples
 from volary.model import analysis
 from volary.model.analysis import Deviation, Judgement, Kind, Range, Strategy
 
-VALUES = analysis.Rule("m", "p", "q", strategy=Strategy.CANARY_BASELINE)
+VALUES = analysis.Rule("m", "p", "q", strategy=Strategy.CANARY_BASELINE, minimum_effect=0)
 SHARES = replace(VALUES, kind=Kind.PROPORTION, total_query="t")
 RATES = replace(VALUES, kind=Kind.RATE)
 
@@ -47,18 +47,19 @@ def test_only_the_named_direction_counts(rule: analysis.Rule, test: object) -> N
 def test_shares_and_rates_have_tests_of_their_own() -> None:
     """Taken for a rate, a share of errors would look less certain than it is."""
     high, pairs = Deviation.HIGH, evidence.paired(MORE)
+    scale = evidence.measured(SHARES, MORE).scale
 
     for rule, tails, so_far in (
         (
             SHARES,
             counts.proportion_tails(pairs[0]),
-            sequential.from_proportions(pairs, high),
+            sequential.from_proportions(pairs, high, scale=scale),
         ),
-        (RATES, counts.rate_tails(pairs[0]), sequential.from_rates(pairs, high)),
+        (RATES, counts.rate_tails(pairs[0]), sequential.from_rates(pairs, high, scale=scale)),
         (
             replace(SHARES, ratio_limit=1.1),
             counts.rate_tails(pairs[0], ratio=1.1),
-            sequential.from_rates(pairs, high, ratio=1.1),
+            sequential.from_rates(pairs, high, ratio=1.1, scale=scale),
         ),
     ):
         one_sided = replace(rule, deviation=high)
@@ -88,23 +89,6 @@ def test_a_ratio_of_values_stretches_the_other_side() -> None:
     assert evidence.comparison_numbers(rule, HIGHER, 1.0).effect == 1
 
 
-@pytest.mark.parametrize("rule", [VALUES, SHARES, RATES])
-@pytest.mark.parametrize("deviation", Deviation)
-def test_nothing_is_below_the_least_p_value(rule: analysis.Rule, deviation: Deviation) -> None:
-    rule = replace(rule, deviation=deviation)
-    if rule.kind is Kind.VALUE:
-        extremes = [valued((3, 4), (1, 2)), valued((1, 2), (3, 4))]
-    else:
-        extremes = [counted(6, 6, 0, 9), counted(0, 6, 9, 9)]
-    for number in (1, 3):
-        seen = [evidence.p_value(rule, [[cell]] * number) for cell in extremes]
-        least = evidence.least_p_value(rule, [extremes[0]] * number)
-        assert min(seen) == pytest.approx(least)
-        so_far = [evidence.p_value_so_far(rule, [[cell]] * number) for cell in extremes]
-        least = evidence.least_p_value_so_far(rule, [[extremes[0]]] * number)
-        assert min(so_far) == pytest.approx(least)
-
-
 @pytest.mark.parametrize(
     ("kind", "limits"),
     [
@@ -120,14 +104,10 @@ def test_two_limits_share_the_chance(kind: Kind, limits: tuple[object, object]) 
     range_ = Range(0.02, 0.05)
     many, few = counted(90, 1_000, 0, 1), counted(1, 1_000, 0, 1)
 
-    for cell, one_sided in (
-        (many, above([[many.judged.count]], 0.05)),
-        (few, below([[few.judged.count]], 0.02)),
-    ):
-        found = evidence.p_value_so_far(replace(rule, expected=range_), [[cell]])
-        assert found == pytest.approx(2 * one_sided.p_value)
+    for cell, one_sided, limit in ((many, above, 0.05), (few, below, 0.02)):
+        blocks = [[cell]] * 5
+        found = evidence.p_value_so_far(replace(rule, expected=range_), blocks)
+        scale = evidence.measured(rule, blocks).scale
+        alone = one_sided([[cell.judged.count]] * 5, limit, scale=scale)
+        assert found == pytest.approx(2 * alone.p_value)
         assert found < 0.05
-    alone = replace(rule, expected=Range(maximum=0.05))
-    assert evidence.p_value_so_far(alone, [[many]]) == pytest.approx(
-        above([[many.judged.count]], 0.05).p_value
-    )

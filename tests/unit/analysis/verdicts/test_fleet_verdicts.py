@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volary.analysis.verdicts import fleet_verdicts
+from volary.analysis.verdicts import fleet_verdicts, rule_verdicts
 from volary.model import analysis
 from volary.model.analysis import Decider, Deviation, Judgement, Kind, Range, Result, Role, Strategy
 
@@ -27,6 +27,7 @@ ERRORS = analysis.Rule(
     deviation=Deviation.HIGH,
     judgement=Judgement.SEQUENTIAL,
     minimum_samples=500,
+    minimum_effect=0,
 )
 LATENCY = replace(ERRORS, name="latency", total_query="", kind=Kind.VALUE, minimum_samples=1)
 
@@ -293,7 +294,7 @@ def test_both_verdicts_share_the_level() -> None:
         [f"calm-{at}" for at in range(19)], (300, 0.02, 0.02)
     )
     regions["doubtful"] = (300, 0.031, 0.02)
-    alone = judge(by(Decider.PER_CLUSTER), released(regions))
+    alone = judge(ERRORS, released({"doubtful": regions["doubtful"]}))
     shared = judge(by(Decider.BOTH), released(regions))
     p_value = alone.own["doubtful"].numbers.p_value or 0
 
@@ -304,7 +305,7 @@ def test_both_verdicts_share_the_level() -> None:
 
 
 def test_the_pooled_verdict_has_half_of_the_level_where_both_decide() -> None:
-    regions: dict[str, Region] = dict.fromkeys(("a", "b", "c"), (100, 0.0294, 0.02))
+    regions: dict[str, Region] = dict.fromkeys(("a", "b", "c"), (100, 0.03, 0.02))
     alone = judge(by(Decider.POOLED), released(regions))
     shared = judge(by(Decider.BOTH), released(regions))
 
@@ -368,5 +369,89 @@ def test_the_order_of_the_clusters_means_nothing(
     assert set(found.pooled.outliers) == set(other.pooled.outliers)
     if decider is Decider.PER_CLUSTER:
         assert found.decided == found.own
-        for target, each in history.items():
-            assert found.own[target] == judge(by(decider), {target: each}).own[target]
+
+
+def healthy(generator: random.Random, clusters: int) -> dict[str, analysis.Series]:
+    """Return what a healthy release shows on so many clusters, 1 % errors everywhere."""
+
+    def drawn(requests: int) -> float:
+        return sum(generator.random() < 0.01 for _ in range(requests))
+
+    return {
+        f"c{number}": series(
+            f"c{number}",
+            [
+                measured(f"c{number}", at, role, (drawn(requests),), (requests,))
+                for at in range(1, 4)
+                for role, requests in ((Role.JUDGED, 40), (Role.REFERENCE, 80))
+            ],
+        )
+        for number in range(clusters)
+    }
+
+
+@pytest.mark.parametrize("judgement", Judgement)
+def test_a_hundred_clusters_share_the_chance_of_a_false_alarm(judgement: Judgement) -> None:
+    """Each at 5 % most of the releases would have a cluster that fails."""
+    rule = replace(ERRORS, judgement=judgement, minimum_samples=1)
+    generator, alarms, alone = random.Random(11), 0, 0
+    for _ in range(6):
+        fleet = healthy(generator, 100)
+        for each, share in ((rule, 1), (fleet_verdicts.own_rule(rule, 100), 100)):
+            failed = any(
+                rule_verdicts.judge(each, history, history.ends).result is Result.FAIL
+                for history in fleet.values()
+            )
+            alone += failed and share == 1
+            alarms += failed and share == 100
+
+    assert alarms <= 1
+    assert alone >= (4 if judgement is Judgement.EACH else 0)
+
+
+def test_later_waves_share_it_too() -> None:
+    """Ten of a hundred clusters have a tenth of the chance, together and each by itself."""
+    rule = by(Decider.BOTH)
+
+    assert fleet_verdicts.own_rule(rule, 100).significance == pytest.approx(0.00025)
+    assert fleet_verdicts.pooled_rule(rule, 10, 100).significance == pytest.approx(0.0025)
+    alone = fleet_verdicts.judge(
+        ERRORS, released({"eu": (300, 0.031, 0.02)}), START + 11 * MINUTE, clusters=20
+    )
+    assert not alone.own["eu"].is_condemned
+
+
+#: Nothing fails anywhere but for one region's canary, in the biggest or in a small one.
+@pytest.mark.parametrize(
+    "regions",
+    [
+        {"eu": (100, 0.3, 0), "us": (100, 0, 0), "ap": (100, 0, 0)},
+        {"eu": (900, 0.05, 0), "us": (100, 0, 0), "ap": (100, 0, 0)},
+        {"eu": (100, 0.3, 0), "us": (900, 0, 0), "ap": (300, 0, 0)},
+        {"eu": (300, 0.1, 0.01), "us": (300, 0.01, 0.01)},
+    ],
+)
+def test_at_no_look_does_one_bad_region_take_the_others_along(regions: dict[str, Region]) -> None:
+    history = released(regions)
+    rule = replace(by(Decider.BOTH), minimum_samples=1)
+    found = [judge(rule, history, minute) for minute in range(1, LOOKS + 2)]
+
+    for verdict in found:
+        assert "fail" not in {
+            result for target, result in results(verdict.decided).items() if target != "eu"
+        }
+    assert found[-1].decided["eu"].result is Result.FAIL
+
+
+def test_an_outlier_fails_alone_when_it_is_the_pool_that_shows_it() -> None:
+    """Its own data are just not enough for its share of the level, the pool's are."""
+    regions: dict[str, Region] = {
+        "eu": (300, 0.031, 0.02),
+        **{f"calm-{at}": (60, 0.0, 0.0) for at in range(9)},
+    }
+    rule = replace(by(Decider.BOTH), minimum_samples=1)
+    found = judge(rule, released(regions))
+
+    assert found.own["eu"].result is Result.FAIL
+    assert "without it the other clusters pass" in found.own["eu"].sentence
+    assert {found.decided[f"calm-{at}"].result for at in range(9)} == {Result.PASS}

@@ -134,9 +134,13 @@ def test_most_looks_missing_hold_the_release_until_enough_came() -> None:
 
 
 def test_what_is_measured_during_the_warm_up_does_not_count() -> None:
-    rule = replace(THRESHOLD, warm_up=3 * MINUTE)
+    """The look at its very end is about warm-up alone, one that begins within it partly."""
+    rule = replace(THRESHOLD, warm_up=2 * MINUTE)
 
     assert judge(rule, alone([[9], [9], [0], [0]])).result is Result.PASS
+    assert judge(rule, alone([[9], [9], [9], [0]])).result is Result.FAIL
+    partly = replace(THRESHOLD, warm_up=1.5 * MINUTE)
+    assert judge(partly, alone([[9], [9], [0], [0]])).result is Result.PASS
     assert "since the warm-up" in judge(rule, alone([[9], [9]], planned=9), 2).sentence
 
 

@@ -31,8 +31,8 @@ def wanted(affinity: traffic.SessionAffinity, canary: int = 10) -> division.Divi
 
 def test_canarys_cookie_lives_as_long_as_it_is_told_and_primarys_for_an_interval() -> None:
     assert chosen_requests.cookies(wanted(STAY)) == {
-        V.CANARY: "shop=volary-abc; Max-Age=600",
-        V.PRIMARY: "shop-primary=volary-abc; Max-Age=30",
+        V.CANARY: "shop=volary-abc; Max-Age=600; Path=/",
+        V.PRIMARY: "shop-primary=volary-abc; Max-Age=30; Path=/",
     }
     assert chosen_requests.cookies(wanted(STAY, canary=0)) == {}
     assert chosen_requests.cookies(division.Division(50, 50)) == {}
@@ -50,7 +50,7 @@ def test_users_with_a_cookie_stay_until_canary_gets_nothing() -> None:
     (back,) = chosen_requests.of(wanted(STAY, canary=0))
 
     assert [(chosen.variant, chosen.cookie) for chosen in stay] == [(V.CANARY, ""), (V.PRIMARY, "")]
-    assert (back.variant, back.cookie) == (V.PRIMARY, "shop=volary-abc; Max-Age=-1")
+    assert (back.variant, back.cookie) == (V.PRIMARY, "shop=volary-abc; Max-Age=-1; Path=/")
     assert [chosen.variant for chosen in chosen_requests.of(wanted(EVERYTHING))] == [V.CANARY]
 
 

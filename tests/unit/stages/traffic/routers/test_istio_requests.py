@@ -138,7 +138,7 @@ def test_users_are_led_back_when_canary_gets_nothing() -> None:
     (entry,) = cookie["route"]
     assert entry["destination"]["subset"] == "primary"
     assert entry["headers"]["response"]["add"]["Set-Cookie"] == (
-        "shop=volary-abcdefghij; Max-Age=-1"
+        "shop=volary-abcdefghij; Max-Age=-1; Path=/"
     )
     assert main == routes(istio.Istio(APP).routed(service(MAIN), division.PRIMARY).item)[0]
 

@@ -1,0 +1,103 @@
+"""How a rule would do in some traffic: false alarms, and how soon worse releases are found."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from statistics import median_low
+
+from volary.analysis.planning import traffic
+from volary.analysis.verdicts import fleet_verdicts, rule_verdicts
+from volary.model import analysis
+from volary.model.analysis import Decider, Result
+
+#: How many times as many errors, or as much latency; 1: healthy.
+EFFECTS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where releases are simulated."""
+
+    traffic: traffic.Traffic
+    duration: timedelta
+    clusters: int = 1
+    #: Simulated releases for each effect.
+    runs: int = 200
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of releases with one effect, as shares of them."""
+
+    effect: float
+    failed: float
+    passed: float
+    #: Neither, until the end: too little was seen.
+    unknown: float
+    #: How long half of those that fail take to; None: none fails.
+    found_after: timedelta | None
+
+
+def outcomes(
+    rule: analysis.Rule, setting: Setting, effects: Sequence[float] = EFFECTS
+) -> tuple[Outcome, ...]:
+    """Simulate releases of each effect, on all clusters alike, and judge them by a rule."""
+    return tuple(_outcome(rule, setting, effect) for effect in effects)
+
+
+def _outcome(rule: analysis.Rule, setting: Setting, effect: float) -> Outcome:
+    generator = random.Random(f"{setting.seed} {rule.name} {effect}")
+    results: list[Result] = []
+    times: list[timedelta] = []
+    for _ in range(setting.runs):
+        fleet = {
+            f"cluster-{number}": traffic.release(
+                rule,
+                setting.traffic,
+                setting.duration,
+                generator=generator,
+                effect=effect,
+                target=f"cluster-{number}",
+            )
+            for number in range(setting.clusters)
+        }
+        found, after = _followed(rule, fleet, setting.duration)
+        results.append(found)
+        if found is Result.FAIL:
+            times.append(after)
+    middle = median_low(times) if times else None
+    failed, passed, unknown = (
+        results.count(each) / len(results)
+        for each in (Result.FAIL, Result.PASS, Result.INCONCLUSIVE)
+    )
+    return Outcome(effect, failed, passed, unknown, middle)
+
+
+Fleet = dict[str, analysis.Series]
+
+
+def result(rule: analysis.Rule, fleet: Fleet, after: timedelta) -> Result:
+    """Return the worst that a cluster has to go by after that time."""
+    started = next(iter(fleet.values())).started
+    if rule.decider is Decider.PER_CLUSTER:
+        own = fleet_verdicts.own_rule(rule, len(fleet))
+        judged = [rule_verdicts.judge(own, series, started + after) for series in fleet.values()]
+    else:
+        found = fleet_verdicts.judge(rule, fleet, started + after)
+        judged = list(found.decided.values())
+    worst = rule_verdicts.worst(judged)
+    assert worst is not None
+    return worst.result
+
+
+def _followed(rule: analysis.Rule, fleet: Fleet, duration: timedelta) -> tuple[Result, timedelta]:
+    """Return how a release ends, and when: the first look that fails it is the last one."""
+    found, after = Result.INCONCLUSIVE, timedelta(0)
+    for number in range(1, max(1, int(duration / rule.interval)) + 1):
+        after = number * rule.interval
+        found = result(rule, fleet, after)
+        if found is Result.FAIL:
+            break
+    return found, after
