@@ -331,7 +331,6 @@ async def test_everything_is_replaced_in_the_middle_of_a_release(
                 "clusterHealth": HEALTH,
                 "agents": {
                     "signingKeyFile": str(signing),
-                    "addresses": [f"http://127.0.0.1:{port}" for port in ports],
                 },
             }
             given.workers = "central"

@@ -161,7 +161,8 @@ async def test_a_server_is_closed_until_somebody_has_a_token(tmp_path: Path) -> 
             assert await server.statuses(admin) == {503}
             tokens.unlink()
             assert await server.statuses() == {401}
-            assert await server.statuses(admin) <= SHUT
+            # What the database knows of tokens, for other servers too, comes back by itself.
+            assert await server.statuses(admin) <= {*SHUT, 200}
             assert (await server.get("/healthz"))[0] == 200
 
 
