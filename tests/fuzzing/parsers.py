@@ -1103,7 +1103,7 @@ def _of_tasks() -> Iterator[Parser]:
     said = [
         msgspec.json.encode(meeting_values.write(value)) for value in (True, 3, "yes", _ORDERED)
     ]
-    yield Parser("meeting", said, _meeting, (msgspec.MsgspecError, UnicodeDecodeError))
+    yield Parser("meeting", said, _meeting, volary_json.UNREADABLE)
     identity = worker_identities.WorkerIdentity(
         "hands",
         ("us",),

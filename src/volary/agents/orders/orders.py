@@ -128,7 +128,7 @@ def _read(text: str) -> Order:
     try:
         order = json.decode(text.encode(), Order)
         is_whole = order.issued.tzinfo is not None and order.expires.tzinfo is not None
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except json.UNREADABLE as error:
         raise RefusedError("the order is none that this version can read") from error
     if not is_whole or canonical(order) != text:
         raise RefusedError("the order is none that this version can read")

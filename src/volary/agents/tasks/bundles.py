@@ -144,7 +144,7 @@ def read(packed: bytes) -> Bundle:
         if not isinstance(document, dict) or document.get("form") != FORM:
             raise errors.PermanentError(f"the bundle is of another version: its form is not {FORM}")
         return _read(document)
-    except (zlib.error, msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
+    except (zlib.error, *json.UNREADABLE, LookupError, TypeError, ValueError) as error:
         raise errors.PermanentError("the bundle cannot be read") from error
 
 

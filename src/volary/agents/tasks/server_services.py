@@ -93,7 +93,7 @@ class ServerServices:
         try:
             # Not strict: NaN and infinities are texts.
             return json.convert(json.decode(answer), analysis.Measurement, strict=False)
-        except msgspec.MsgspecError as error:
+        except json.UNREADABLE as error:
             raise errors.PermanentError("the server's answer cannot be read") from error
 
     async def meet(self, meeting: services.Meeting) -> services.Met:
@@ -104,7 +104,7 @@ class ServerServices:
         answer = await self._ask(path, body)
         try:
             return json.decode(answer, kind)
-        except msgspec.MsgspecError as error:
+        except json.UNREADABLE as error:
             raise errors.PermanentError("the server's answer cannot be read") from error
 
     async def _ask(self, path: str, body: Any) -> bytes:
@@ -167,7 +167,7 @@ class ServerServices:
 def _reason(body: bytes) -> str:
     try:
         problem = json.decode(body)
-    except msgspec.MsgspecError:
+    except json.UNREADABLE:
         return ""
     detail = problem.get("detail") if isinstance(problem, dict) else None
     return str(detail)[:_LONGEST_REASON] if detail else ""
