@@ -131,7 +131,7 @@ class ServerEnvironment:
         """Return what a person may type to look around."""
         shown = harness.manual_commands(self.sandbox, *self.repositories.values())
         pages = page_of(self.server.url, token=self.server.token)
-        return [*pages, *shown, f"volary --server {self.server.url} get apps"]
+        return [*pages, *shown, f"volary get apps --server {self.server.url}"]
 
 
 @contextlib.asynccontextmanager

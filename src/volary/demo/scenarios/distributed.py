@@ -45,7 +45,7 @@ _HEARTBEAT = "5s"
 _PERIOD = 0.1
 _DOWN = 2.0
 #: What a person may look at besides.
-_NOUNS = ("apps", "agents", "workers", "servers")
+_NOUNS = ("apps", "agents", "task-queues", "servers")
 #: Whose agent is killed.
 _UNLUCKY = "eu"
 
@@ -116,7 +116,7 @@ class _Environment:
         """Return what a person may type to look around."""
         shown = harness.manual_commands(self.sandbox, self.repository)
         pages = [line for each in self.servers for line in server_process.page_of(each.url)]
-        asked = [f"volary --server {self.servers[0].url} get {noun}" for noun in _NOUNS]
+        asked = [f"volary get {noun} --server {self.servers[0].url}" for noun in _NOUNS]
         return [*pages, *shown, *asked]
 
     def step(self, number: int, text: str) -> None:

@@ -128,7 +128,7 @@ async def working_with(*workers: worker.Worker) -> AsyncIterator[None]:
 async def _work(made: worker.Worker) -> None:
     try:
         await made.run()
-    except Exception as error:
+    except Exception as error:  # the SDK names none: whatever it was, nothing is taken any more
         raise WorkerFailed(f"tasks of {made.task_queue} cannot be taken: {error}") from error
 
 
