@@ -21,7 +21,7 @@ from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import errors
 from volary.store import unreadable
-from volary.store.sql.database import connection_queue, error_translation, loop_connection
+from volary.store.sql.database import connection_queue, error_translation, sqlite_connections
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -254,7 +254,9 @@ def _sqlite(url: sa.URL, busy: timedelta, *, size: int) -> sa_async.AsyncEngine:
         max_overflow=0,
         # Longer than a lock is waited for: the one ahead of us may be waiting for it.
         pool_timeout=busy.total_seconds() * 4,
-        connect_args={"timeout": busy.total_seconds()},
+        async_creator=functools.partial(
+            sqlite_connections.open_file, url.database, timeout=busy.total_seconds()
+        ),
         hide_parameters=True,
     )
 
@@ -262,7 +264,7 @@ def _sqlite(url: sa.URL, busy: timedelta, *, size: int) -> sa_async.AsyncEngine:
 def _in_memory() -> sa_async.AsyncEngine:
     return sa_async.create_async_engine(
         "sqlite+aiosqlite://",
-        async_creator=loop_connection.connect,
+        async_creator=sqlite_connections.open_memory,
         poolclass=sa.StaticPool,
         hide_parameters=True,
     )
