@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypeVar, cast
 
 from starlette import requests
 
@@ -22,6 +22,7 @@ RequestRefresh = Callable[[str, webhooks.PushEvent], None]
 
 
 ShareTokens = Callable[[], Awaitable[None]]
+Answer = TypeVar("Answer")
 
 
 async def _share_nothing() -> None:
@@ -63,7 +64,7 @@ class ServerState:
     rates: request_rates.RequestRates = field(init=False)
     #: Asks the issuer about logins in the browser; None: nobody logs in there.
     issuer_login: issuer_client.IssuerClient | None = field(init=False)
-    #: What viewers of streams read of the store.
+    #: What viewers read of the store at a moment.
     reads: shared_reads.SharedReads = field(init=False)
     #: Bytes of bodies that are in memory now.
     bodies: budgets.Budget = field(init=False)
@@ -80,6 +81,17 @@ class ServerState:
         self.bodies = budgets.Budget(self.bounds.bodies)
         self.streams = budgets.Budget(self.bounds.streams)
         self.streams_of_people = budgets.Budget(self.bounds.streams)
+
+    async def read(self, key: Hashable, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return what `work` reads of the store; in the leader once for all who ask at a moment.
+
+        The leader hears of everything that is stored, so nobody is shown there what was before
+        it. Elsewhere somebody may just have been told of a change by another server: each request
+        reads for itself.
+        """
+        if self.service.fleet.register.is_leader:
+            return await self.reads.read(key, work)
+        return await work()
 
     def has_cookie(self, request: requests.HTTPConnection) -> bool:
         """Say whether a browser shows that it is logged in; not whether that is so."""

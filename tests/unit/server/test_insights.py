@@ -37,7 +37,10 @@ async def measured(world: server_world.Served, run: str, value: float) -> None:
         )
         for kind, document in (
             ("measurement", {"variant": "canary", "values": [value], "query": "sum(x)"}),
-            ("verdict", {"result": "pass", "sentence": f"errors on us: {value:g}"}),
+            (
+                "verdict",
+                {"result": "pass", "isFinal": True, "sentence": f"errors on us: {value:g}"},
+            ),
         )
     ]
     await world.service.store.findings.append(findings, fence=None)

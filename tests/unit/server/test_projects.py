@@ -268,6 +268,7 @@ async def test_applications_are_listed_with_their_projects_when_there_are_any(
             await world.service.store.applications.keep(
                 replace(known, project="default"), fence=None
             )
+        world.service.kept.notify_all()
         await queries.get(server, "apps", forms.Form.TEXT)
         without = capsys.readouterr().out
 

@@ -113,7 +113,7 @@ test('thousands of marks are never more signs than there is room for, and none i
 });
 
 test('every kind has a sign of its own beside its colour, verdicts by their result', () => {
-  const kinds = ['rejected', 'paused', 'resumed', 'decision', 'weights', 'lost', 'back', 'rollback'];
+  const kinds = ['rejected', 'paused', 'resumed', 'decision', 'weights', 'lost', 'back', 'rollback', 'running'];
   const line = { from: START, until: START + 1000, bars: [] };
   const signs = kinds.flatMap((kind) => groupMarks(line, [mark(0, kind, '')], 9).map(signOf));
 

@@ -101,6 +101,7 @@ const SIGNS: Record<string, string> = {
   success: '✓',
   failure: '✕',
   inconclusive: '?',
+  running: '…',
   lost: '⌀',
   back: '↩',
   rollback: '↺',

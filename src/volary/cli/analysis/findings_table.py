@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from volary.cli import console, sparklines
-from volary.model import json
+from volary.model import analysis, json
 
 _VERDICT, _MEASUREMENT = "verdict", "measurement"
 
@@ -44,6 +44,8 @@ class JudgedMetric:
     def result(self) -> str:
         """The newest verdict in a word; empty: there is none yet."""
         word = str(self.verdict.get("result", ""))
+        if word == analysis.Result.PASS and not self.verdict.get("isFinal"):
+            word = "pass so far"
         return f"{word} (dry run)" if word and self.verdict.get("dryRun") else word
 
 

@@ -3,7 +3,9 @@
 from datetime import datetime
 
 from volary.controller.api import representations
-from volary.model import json
+from volary.model import analysis, json
+
+SUCCESS, FAILURE, INCONCLUSIVE, RUNNING = "success", "failure", "inconclusive", "running"
 
 
 class Sample(representations.Representation, frozen=True):
@@ -40,10 +42,22 @@ class MetricVerdict(representations.Representation, frozen=True):
     at: datetime
     #: Empty: pooled over all clusters.
     cluster: str
-    #: ``success``, ``failure`` or ``inconclusive``.
+    #: ``success``, ``failure``, ``inconclusive``, or ``running``: nothing was found so far, and
+    #: what is still to come can change that.
     result: str
     sentence: str
     numbers: json.JsonObject
+
+
+def result_of(document: json.JsonObject) -> str:
+    """Return the result of a verdict's document as `MetricVerdict` has it."""
+    match document.get("result"):
+        case analysis.Result.PASS:
+            return SUCCESS if document.get("isFinal") else RUNNING
+        case analysis.Result.FAIL:
+            return FAILURE
+        case _:
+            return INCONCLUSIVE
 
 
 class MetricAnalysis(representations.Representation, frozen=True):

@@ -259,14 +259,10 @@ async def _check_resource(
 ) -> None:
     """Let a request pass that is about an application or a run, or not."""
     try:
-        if again:
-            # All viewers of it ask at the same time.
-            key = ("subject", *_resource_of(request, needed.scope))
-            subject = await server_state.of(request).reads.read(
-                key, lambda: _subject(request, needed.scope)
-            )
-        else:
-            subject = await _subject(request, needed.scope)
+        here, key = server_state.of(request), ("subject", *_resource_of(request, needed.scope))
+        # Those who are let in for long are all looked at again at the same time.
+        read = here.reads.read if again else here.read
+        subject = await read(key, lambda: _subject(request, needed.scope))
     except refusals.NotFound:
         if await _is_repetition(request, person, needed):
             return

@@ -49,19 +49,27 @@ async def list_applications(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List applications by name; those whose file went away when asked for, also by status."""
-    seen, service = visibility.of(request), server_state.of(request).service
+    seen, here = visibility.of(request), server_state.of(request)
     with_removed = removed or status == application_statuses.StatusWord.REMOVED
     wanted = records.ApplicationFilter(
         read_labels(label), status, repository, project, with_removed=with_removed
     )
+    narrowing = (tuple(label), status, repository, project, with_removed)
+
+    async def read(cursor: str, limit: int) -> records.Page[representations.Application]:
+        return await here.read(
+            ("applications", *narrowing, cursor, limit),
+            lambda: here.service.applications(wanted, cursor=cursor, limit=limit),
+        )
+
     if seen.is_unrestricted:
-        page = await service.applications(wanted, cursor=cursor, limit=limit)
+        page = await read(cursor, limit)
         return encoding.many(request, page.items, page.cursor)
     shown: list[representations.Application] = []
     # One more than the page holds tells that there is another; where it begins is named by the
     # last that is shown, never by one that is not.
     while len(shown) <= limit:
-        page = await service.applications(wanted, cursor=cursor, limit=limit + 1)
+        page = await read(cursor, limit + 1)
         shown += filter(seen.shows, page.items)
         cursor = page.cursor
         if not cursor:
@@ -91,7 +99,11 @@ def read_labels(given: list[str]) -> dict[str, str]:
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def get_application(request: requests.Request, application: str) -> responses.Response:
     """Show one application."""
-    return encoding.one(request, await server_state.of(request).service.application(application))
+    here = server_state.of(request)
+    shown = await here.read(
+        ("application", application), lambda: here.service.application(application)
+    )
+    return encoding.one(request, shown)
 
 
 @router.get(

@@ -42,7 +42,12 @@ async def list_runs(
 @access.needs(Permission.VIEW, access.Scope.RUN)
 async def get_run(request: requests.Request, run: str) -> responses.Response:
     """Show a whole run: why it exists, why it waits, what comes next, what if it fails."""
-    return encoding.one(request, await server_state.of(request).service.run(run))
+    return encoding.one(request, await _read(request, run))
+
+
+async def _read(request: requests.Request, run: str) -> representations.Run:
+    here = server_state.of(request)
+    return await here.read(("run", run), lambda: here.service.run(run))
 
 
 def _stages(run: representations.Run) -> tuple[representations.Stage, ...]:
@@ -59,7 +64,7 @@ async def list_stages(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List a run's stages in order; a rollback comes last."""
-    run_view = await server_state.of(request).service.run(run)
+    run_view = await _read(request, run)
     wanted = [stage_view for stage_view in _stages(run_view) if status in ("", stage_view.status)]
     page = paging.cut(wanted, lambda stage_view: stage_view.id, cursor, limit)
     return encoding.many(request, page.items, page.cursor)
@@ -77,7 +82,7 @@ async def list_tasks(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List the tasks of a run, each with the id of its stage."""
-    run_view = await server_state.of(request).service.run(run)
+    run_view = await _read(request, run)
     wanted = [
         (stage_view.id, task)
         for stage_view in _stages(run_view)

@@ -1,6 +1,7 @@
 """The first screen: what needs a person, and what runs where; and what may be done next."""
 
 import functools
+from collections.abc import Hashable
 
 from starlette import requests, responses
 
@@ -85,8 +86,13 @@ async def run_actions(
 
     Each with its consequence; what cannot be done says why.
     """
-    service = server_state.of(request).service.actions
-    return encoding.one(request, await service.of_run(run, _permissions(request), cluster=cluster))
+    here = server_state.of(request)
+    service, permissions = here.service.actions, _permissions(request)
+    shown = await here.read(
+        ("actions", run, cluster, *_viewer(request)),
+        lambda: service.of_run(run, permissions, cluster=cluster),
+    )
+    return encoding.one(request, shown)
 
 
 @router.get(
@@ -96,8 +102,13 @@ async def run_actions(
 @access.needs(Permission.VIEW, access.Scope.APPLICATION)
 async def application_actions(request: requests.Request, application: str) -> responses.Response:
     """Show what may be done next about an application, for whoever asks."""
-    service = server_state.of(request).service.actions
-    return encoding.one(request, await service.of_application(application, _permissions(request)))
+    here = server_state.of(request)
+    service, permissions = here.service.actions, _permissions(request)
+    shown = await here.read(
+        ("actions of an application", application, *_viewer(request)),
+        lambda: service.of_application(application, permissions),
+    )
+    return encoding.one(request, shown)
 
 
 @router.get(
@@ -111,6 +122,12 @@ async def cluster_actions(request: requests.Request, cluster: str) -> responses.
     there = await service.overview.applications_on(audience, cluster)
     made = await service.actions.of_cluster(cluster, _permissions(request), there=there)
     return encoding.one(request, made)
+
+
+def _viewer(request: requests.Request) -> tuple[Hashable, ...]:
+    """Return on what of a person it depends what they may do."""
+    person = server_state.person(request)
+    return person.name, frozenset(person.grants)
 
 
 def _permissions(request: requests.Request) -> action_service.Permissions:

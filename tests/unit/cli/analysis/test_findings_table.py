@@ -81,13 +81,15 @@ def test_a_table_has_a_row_for_each_side_and_the_verdict_once() -> None:
 def test_what_failed_comes_first_and_the_pooled_verdict_where_it_differs() -> None:
     pooled = {"result": "pass", "sentence": "errors: fine; eu differs"}
     findings = [
-        verdict("pass", "errors on us: fine", pooled=pooled),
+        verdict("pass", "errors on us: fine", pooled=pooled, isFinal=True),
+        verdict("pass", "errors on test: fine", target="test", pooled=pooled),
         verdict("fail", "errors on eu: bad", target="eu", pooled=pooled),
         measurement(1, None, target="asia"),
     ]
 
     assert findings_table.sentences(findings_table.read(findings)) == [
         "fail: errors on eu: bad",
+        "pass so far: errors on test: fine",
         "pass: errors on us: fine",
         "pooled: errors: fine; eu differs",
         "not answered: errors on asia: prom has no data",

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
 
+from msgspec import structs
+
 from volary.controller.api import analysis_representations
 from volary.engine.runs import state
-from volary.model import analysis, json, phrases
+from volary.model import analysis, json, phrases, statuses
 from volary.stages.judgement import findings
 from volary.store import records
 
@@ -25,12 +27,6 @@ _MOST_VERDICTS = 100
 #: Metrics of an answer.
 _MOST_METRICS = 200
 _POOLED = ""
-#: What a verdict is called, from the worst to the best.
-_WORDS = {
-    analysis.Result.FAIL.value: "failure",
-    analysis.Result.INCONCLUSIVE.value: "inconclusive",
-    analysis.Result.PASS.value: "success",
-}
 _UNITS = {analysis.Kind.PROPORTION: "ratio", analysis.Kind.RATE: "perSecond"}
 #: Of the queries that Volary brings along.
 _BUILT_IN_UNITS = {"request-duration": "milliseconds", "request-success-rate": "percent"}
@@ -70,11 +66,11 @@ def chart(
     series_count = sum(len(metric.samples) for metric in metrics)
     most = _MOST_SAMPLES // max(1, series_count)
     most = min(_MOST_OF_SERIES, max(_LEAST_OF_SERIES, most))
-    shown = metrics[:_MOST_METRICS]
+    shown, rules = metrics[:_MOST_METRICS], rules or Rules()
     return analysis_representations.RunAnalysis(
         run_id,
-        _sentence(metrics),
-        tuple(_metric(metric, rules or Rules(), most) for metric in shown),
+        _sentence(metrics, rules),
+        tuple(_metric(metric, rules, most) for metric in shown),
         omitted=omitted,
         metrics_omitted=len(metrics) - len(shown),
     )
@@ -87,6 +83,8 @@ def chart(
 class Rules:
     """The rules of a run's stages, by the stage's id and the metric's name."""
 
+    #: By id, of stages in which nothing more is measured: whether they succeeded.
+    ended: dict[str, bool] = field(default_factory=dict)
     by_stage: dict[tuple[str, str], analysis.Rule] = field(default_factory=dict)
 
     def of(self, stage: str, metric: str) -> analysis.Rule | None:
@@ -98,7 +96,12 @@ def rules_of(run: state.Run) -> Rules:
     """Return the rules of a run's stages, wherever their options have some."""
     stages = (*run.stages, *((run.rollback,) if run.rollback else ()))
     return Rules(
-        {(stage.id, rule.name): rule for stage in stages for rule in _rules_in(stage.stage)}
+        {
+            stage.id: stage.status is statuses.TaskStatus.SUCCEEDED
+            for stage in stages
+            if stage.is_final
+        },
+        {(stage.id, rule.name): rule for stage in stages for rule in _rules_in(stage.stage)},
     )
 
 
@@ -178,13 +181,14 @@ def _verdicts(finding: records.Finding) -> Iterator[analysis_representations.Met
     document = finding.document
     yield _verdict(finding.at, finding.target, document)
     if pooled := _object(document, "pooled"):
-        yield _verdict(finding.at, _POOLED, pooled)
+        is_final = document.get("isFinal")
+        yield _verdict(finding.at, _POOLED, {**pooled, "isFinal": is_final})
 
 
 def _verdict(
     at: datetime, cluster: str, document: json.JsonObject
 ) -> analysis_representations.MetricVerdict:
-    result = _WORDS.get(str(document.get("result")), _WORDS[analysis.Result.INCONCLUSIVE.value])
+    result = analysis_representations.result_of(document)
     sentence = str(document.get("sentence", ""))
     numbers = _object(document, "numbers")
     return analysis_representations.MetricVerdict(at, cluster, result, sentence, numbers)
@@ -213,7 +217,7 @@ def _metric(metric: _Metric, rules: Rules, most: int) -> analysis_representation
             _series(cluster, variant, samples, most)
             for (cluster, variant), samples in sorted(metric.samples.items())
         ),
-        verdicts=tuple(_newest_verdicts(metric)),
+        verdicts=tuple(_newest_verdicts(metric, rules.ended.get(metric.stage))),
         outlier=_outlier(metric),
         strategy=rule.strategy.value if rule else "",
     )
@@ -257,14 +261,31 @@ def thin(
     return tuple(kept)
 
 
-def _newest_verdicts(metric: _Metric) -> list[analysis_representations.MetricVerdict]:
-    """Return the newest first; what was said of all clusters at a moment is said once."""
+def _newest_verdicts(
+    metric: _Metric, has_succeeded: bool | None
+) -> list[analysis_representations.MetricVerdict]:
+    """Return the newest first; what was said of all clusters at a moment is said once.
+
+    `has_succeeded` is said of the stage; None: it goes on.
+    """
     newest_first = sorted(metric.verdicts, key=lambda verdict: verdict.at, reverse=True)
     shown: dict[tuple[object, ...], analysis_representations.MetricVerdict] = {}
     for verdict in newest_first:
         moment = () if verdict.cluster == _POOLED else (verdict.at,)
         shown.setdefault((verdict.cluster, verdict.sentence, *moment), verdict)
-    return list(shown.values())[:_MOST_VERDICTS]
+    kept = list(shown.values())[:_MOST_VERDICTS]
+    if has_succeeded is None:
+        return kept
+    # Nothing is to come any more. What was broken off before it was decided is no success.
+    result = (
+        analysis_representations.SUCCESS if has_succeeded else analysis_representations.INCONCLUSIVE
+    )
+    return [
+        structs.replace(verdict, result=result)
+        if verdict.result == analysis_representations.RUNNING
+        else verdict
+        for verdict in kept
+    ]
 
 
 def _outlier(metric: _Metric) -> str:
@@ -277,8 +298,11 @@ def _outlier(metric: _Metric) -> str:
     return min(named, key=lambda name: (-named[name], name), default="")
 
 
-def _sentence(metrics: Sequence[_Metric]) -> str:
-    """Say how it went: what failed first, else what is not decided, else how much passed."""
+def _sentence(metrics: Sequence[_Metric], rules: Rules) -> str:
+    """Say how it went: what failed first, else what is not decided, else how much passed.
+
+    A pass that is not final is none yet: later looks can find what this one did not.
+    """
     verdicts = [
         (metric, cluster, document)
         for metric in metrics
@@ -301,6 +325,11 @@ def _sentence(metrics: Sequence[_Metric]) -> str:
         return ""
     names = {(metric.stage, metric.name) for metric, _, _ in verdicts}
     clusters = {cluster for _, cluster, _ in verdicts}
-    return (
-        f"{phrases.count(len(names), 'metric')} passed on {phrases.count(len(clusters), 'cluster')}"
-    )
+    measured, where = phrases.count(len(names), "metric"), phrases.count(len(clusters), "cluster")
+    undecided = [metric for metric, _, document in verdicts if not document.get("isFinal")]
+    if not undecided:
+        return f"{measured} passed on {where}"
+    if all(metric.stage in rules.ended for metric in undecided):
+        # In the background of a stage, or ended early by a person.
+        return f"{measured} on {where}: nothing found until the analysis ended"
+    return f"not decided: {measured} on {where}, nothing found so far"

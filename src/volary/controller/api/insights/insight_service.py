@@ -63,7 +63,7 @@ class InsightService:
         Raises:
             refusals.NotFound: There is no such run.
         """
-        refusals.required(await self.store.runs.summary(run_id), "run", run_id)
+        summary = refusals.required(await self.store.runs.summary(run_id), "run", run_id)
         wanted = records.FindingFilter(stage=stage, target=cluster)
         after, last, omitted = await self.store.findings.newest(run_id, wanted, _MOST_FINDINGS)
 
@@ -88,7 +88,9 @@ class InsightService:
                 omitted=omitted,
             )
 
-        return await self.answers.get(("analysis", run_id, stage, cluster), (after, last), make)
+        # A stage may end without a further finding.
+        moment = (after, last, summary.version)
+        return await self.answers.get(("analysis", run_id, stage, cluster), moment, make)
 
     async def traffic(self, run_id: str) -> analysis_representations.RunTraffic:
         """Return how a run moved traffic.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from volary.controller.api import representations
+from volary.controller.api import analysis_representations, representations
 from volary.model import phrases, statuses
 from volary.model.runs import run_records
 from volary.store import records
@@ -48,7 +48,7 @@ class RunMark(representations.Representation, frozen=True):
     #: Empty: it is about the whole run.
     stage: str
     clusters: tuple[str, ...]
-    #: Of a verdict ``success``, ``failure`` or ``inconclusive``; else empty.
+    #: Of a verdict as in `analysis_representations.MetricVerdict`; else empty.
     result: str = ""
 
 
@@ -207,10 +207,8 @@ def _of_decision(entry: records.AuditRecord) -> RunMark | None:
 
 def _of_verdict(finding: records.Finding) -> RunMark:
     document = finding.document
-    said, result = (
-        value if isinstance(value := document.get(key), str) else ""
-        for key in ("sentence", "result")
-    )
+    said = value if isinstance(value := document.get("sentence"), str) else ""
+    result = analysis_representations.result_of(document)
     about = f"{finding.metric}: " if finding.metric else ""
     where = f" ({finding.target})" if finding.target else ""
     sentence = f"{about}{said or result}{where}"

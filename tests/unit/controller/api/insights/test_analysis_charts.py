@@ -33,6 +33,7 @@ def finding(
 
 def verdict(position: int, result: str, sentence: str, **more: Any) -> records.Finding:
     target = more.pop("target", "us")
+    more = {"isFinal": True, **more}
     return finding(position, "verdict", target=target, result=result, sentence=sentence, **more)
 
 
@@ -146,6 +147,33 @@ def test_verdicts_come_newest_first_with_those_over_all_clusters() -> None:
     assert only(chart).verdicts[-1].numbers == {"looks": 1}
     assert only(chart).verdicts[1].numbers == {"samples": 900}
     assert chart.sentence == "1 metric passed on 2 clusters"
+
+
+def test_a_pass_that_is_not_final_is_none_until_its_stage_has_ended() -> None:
+    pooled = {"result": "pass", "sentence": "errors over 2 clusters: fine"}
+    found = [
+        verdict(1, "pass", "errors on us: fine", pooled=pooled, isFinal=False),
+        verdict(2, "pass", "errors on eu: fine", target="eu"),
+    ]
+    before, after, failed = (
+        analysis_charts.chart("run", found, analysis_charts.Rules(ended))
+        for ended in ({}, {STAGE: True}, {STAGE: False})
+    )
+
+    assert before.sentence == "not decided: 1 metric on 2 clusters, nothing found so far"
+    assert [(each.cluster, each.result) for each in only(before).verdicts] == [
+        ("eu", "success"),
+        ("us", "running"),
+        ("", "running"),
+    ]
+    assert after.sentence == "1 metric on 2 clusters: nothing found until the analysis ended"
+    assert {each.result for each in only(after).verdicts} == {"success"}
+    assert [each.result for each in only(failed).verdicts] == [
+        "success",
+        "inconclusive",
+        "inconclusive",
+    ]
+    assert analysis_charts.chart("run", found[1:]).sentence == "1 metric passed on 1 cluster"
 
 
 def test_the_worst_verdict_speaks_for_the_run() -> None:

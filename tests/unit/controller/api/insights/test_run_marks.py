@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from volary.controller.api.insights import run_marks
 from volary.model import json
 from volary.model.runs import run_records
@@ -91,7 +93,16 @@ def test_what_people_decided_has_their_words_and_what_was_refused_is_no_mark() -
     ]
 
 
-def test_a_verdict_says_of_what_and_where() -> None:
+@pytest.mark.parametrize(
+    ("document", "result"),
+    [
+        ({"result": "fail", "isFinal": True}, "failure"),
+        ({"result": "pass", "isFinal": True}, "success"),
+        ({"result": "pass", "isFinal": False}, "running"),
+        ({"result": "inconclusive"}, "inconclusive"),
+    ],
+)
+def test_a_verdict_says_of_what_and_where(document: dict[str, object], result: str) -> None:
     finding = records.Finding(
         "run",
         "3-ANALYSIS",
@@ -100,12 +111,12 @@ def test_a_verdict_says_of_what_and_where() -> None:
         AT,
         "verdict",
         "errors",
-        {"sentence": "canary 2.6 %, baseline 0.4 %", "result": "failure"},
+        {"sentence": "canary 2.6 %, baseline 0.4 %", **document},
     )
 
     [mark] = run_marks.marks("run", run_marks.Story(), (), (), [finding]).items
 
-    assert (mark.kind, mark.result) == ("verdict", "failure")
+    assert (mark.kind, mark.result) == ("verdict", result)
     assert mark.sentence == "errors: canary 2.6 %, baseline 0.4 % (eu)"
 
 

@@ -1,7 +1,8 @@
-"""Many viewers of one stream cost the store what one does."""
+"""Many viewers of one thing cost the store what one does."""
 
 import asyncio
 import collections
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 
 import process_time
 import server_world
+from volary.controller.status import application_statuses
 from volary.model import errors, server_settings
 from volary.server import server_state, shared_reads
 from volary.server.connections import bounds
 from volary.store.sql.database import database
+from volary.store.sql.repositories import runs
 
 VIEWERS = 200
 
@@ -138,3 +141,44 @@ async def test_a_store_that_is_away_is_asked_once() -> None:
 
     assert {type(each) for each in failures} == {errors.TemporaryError}
     assert asked <= 2
+
+
+@pytest.mark.parametrize("path", ["applications", "applications/web", "runs/going"])
+async def test_the_leader_reads_once_until_something_is_stored_and_others_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(shared_reads, "LONGEST", 3600.0)
+    asked, real = 0, runs.Runs.load
+
+    async def counted(repository: runs.Runs, run_id: str) -> Any:
+        nonlocal asked
+        asked += 1
+        return await real(repository, run_id)
+
+    async with server_world.served(tmp_path) as world:
+        await world.keep_run("going", "web", ended=False)
+        known = await world.service.store.applications.get("web")
+        assert known is not None
+        under_way = application_statuses.ApplicationStatus(run="going", under_way=True)
+        await world.service.store.applications.keep(
+            replace(known, status="running", document=application_statuses.to_document(under_way)),
+            fence=None,
+        )
+        monkeypatch.setattr(runs.Runs, "load", counted)
+        header, taken = world.token("viewer", team="shop"), []
+        for is_leader in (True, False):
+            world.service.fleet.register.is_leader = is_leader
+            world.service.kept.notify_all()
+            before = asked
+            answers = [await world.ask("GET", f"/api/v1/{path}", headers=header) for _ in range(10)]
+            assert [status for status, _ in answers] == [200] * 10
+            taken.append(asked - before)
+        world.service.fleet.register.is_leader = True
+        before = asked
+        for version in (1, 2, 3):
+            await world.tell("going", version, "something")
+            await world.ask("GET", f"/api/v1/{path}", headers=header)
+
+    # The server itself may say beside that something was stored.
+    assert taken[0] < 5 <= taken[1], taken
+    assert asked - before >= 3
