@@ -105,6 +105,24 @@ class Result(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
+class PodMetric(StrEnum):
+    """What a cluster tells of a variant's pods by itself: one value for each of them."""
+
+    #: Of all containers, since the pod began.
+    RESTARTS = "pod-restarts"
+    #: Containers that ended last for lack of memory.
+    OUT_OF_MEMORY = "pod-oom-kills"
+    #: Cores.
+    CPU = "pod-cpu"
+    #: Bytes.
+    MEMORY = "pod-memory"
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it grows with the age of a pod."""
+        return self in (PodMetric.RESTARTS, PodMetric.OUT_OF_MEMORY)
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """Inclusive bounds; None: open on that side."""
@@ -132,8 +150,9 @@ class Rule:
 
     name: str = options.option(
         "As shown. `request-success-rate`, `request-duration` (ms) and, for `kind: proportion`, "
-        "`request-errors` without a `query` are measured at the application's router. "
-        "Default: `metrics-0` and so on.",
+        "`request-errors` without a `query` are measured at the application's router; "
+        "`pod-restarts`, `pod-oom-kills`, `pod-cpu` (cores) and `pod-memory` (bytes), for each pod "
+        "of the variant, are asked of the cluster itself. Default: `metrics-0` and so on.",
         "",
     )
     provider: str = options.option(
@@ -221,7 +240,8 @@ class Rule:
         Decider.PER_CLUSTER,
         key="scope",
     )
-    #: Name of a query that Volary brings along, for the application's router; `query` is empty.
+    #: Name of a query that Volary brings along, for the application's router, or of a `PodMetric`;
+    #: `query` is empty.
     built_in: str = ""
     #: Arguments of the query for every variant (PipeCD: ``appArgs``, ``appCustomArgs``).
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -230,6 +250,11 @@ class Rule:
     )
     baseline_arguments: Mapping[str, str] = options.option("For baseline.", {}, key="baselineArgs")
     primary_arguments: Mapping[str, str] = options.option("For primary.", {}, key="primaryArgs")
+
+    @property
+    def is_of_pods(self) -> bool:
+        """Whether the cluster itself is asked, and no provider."""
+        return self.built_in in tuple(PodMetric)
 
     @property
     def allowed_ratio(self) -> float:

@@ -25,6 +25,7 @@ BUILT_IN = {
     "request-success-rate": analysis.Deviation.LOW,
     _DURATION: analysis.Deviation.HIGH,
     COUNTED: analysis.Deviation.HIGH,
+    **dict.fromkeys((metric.value for metric in analysis.PodMetric), analysis.Deviation.HIGH),
 }
 
 _QUANTILE = "histogram_quantile("
@@ -228,6 +229,7 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     built_in = name if is_built_in else ""
     rule = replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
     _check_values(reading, rule, path)
+    _check_pods(reading, rule, path)
     return _with_direction(reading, read, rule, path)
 
 
@@ -244,6 +246,25 @@ def _check_values(reading: readings.Reading, rule: analysis.Rule, path: yaml.Pat
         message = f"{rule.name}: the quantile of few requests is another one than that of many"
         hint = "CANARY_BASELINE compares as many; or count slow requests, kind: proportion"
         reading.warn(path, message, hint)
+
+
+def _check_pods(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path) -> None:
+    """Note what cannot be asked of a cluster about its pods."""
+    if not rule.is_of_pods:
+        return
+    if rule.provider:
+        reading.error(
+            (*path, "provider"), f"the cluster itself is asked for {rule.name}", "remove it"
+        )
+    compared = (analysis.Strategy.CANARY_BASELINE, analysis.Strategy.CANARY_PRIMARY)
+    if rule.strategy is _LITERAL:
+        return
+    if rule.strategy not in compared:
+        message = f"a cluster tells {rule.name} of its own pods, as they are now"
+        reading.error((*path, "strategy"), message, "write THRESHOLD or CANARY_BASELINE")
+    elif rule.strategy is compared[1] and analysis.PodMetric(rule.built_in).is_count:
+        message = f"{rule.name} counts since a pod began, and primary's pods are older"
+        reading.error((*path, "strategy"), message, "write THRESHOLD or CANARY_BASELINE")
 
 
 def _with_direction(

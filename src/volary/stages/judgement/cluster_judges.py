@@ -19,7 +19,7 @@ from volary.model import analysis, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
-from volary.stages.judgement import findings, http_checks
+from volary.stages.judgement import findings, http_checks, pod_metrics
 from volary.stages.runtime import contexts
 
 #: What the last successful analysis is remembered as.
@@ -90,6 +90,8 @@ class Judge:
     rules: tuple[analysis.Rule, ...]
     names: query_names.Names = field(default_factory=query_names.Names)
     http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
+    #: Asks the cluster about pods; None: there is none to be asked.
+    pods: pod_metrics.PodMetrics | None = None
     #: When the last successful analysis began; None: there was none.
     previous: datetime | None = None
     #: Looks are in the past: nothing can be asked about now.
@@ -283,14 +285,22 @@ class Judge:
             return question.nothing(rule.query, "every cluster of the run has this release")
         try:
             async with asyncio.timeout(rule.timeout.total_seconds()):
-                if rule.name in self.http:
-                    reach = self.context.options.permissions.reach
-                    return await http_checks.measure(self.http[rule.name], question, reach)
-                return await self.context.meter.measure(question)
+                return await self._ask(question)
         except TimeoutError:
             return question.failure(f"no answer within {rule.timeout.total_seconds():g} s")
         except errors.VolaryError as error:
             return question.failure(str(error))
+
+    async def _ask(self, question: meters.Question) -> analysis.Measurement:
+        name = question.rule.name
+        if name in self.http:
+            reach = self.context.options.permissions.reach
+            return await http_checks.measure(self.http[name], question, reach)
+        if not question.rule.is_of_pods:
+            return await self.context.meter.measure(question)
+        if self.pods is None:
+            return question.failure("there is no cluster to be asked", name)
+        return await self.pods.measure(question)
 
 
 def new_version(begun: contexts.Stages) -> variant.Variant:
@@ -338,6 +348,7 @@ async def open_judge(
     running: list[manifest.Manifest] = []
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
+    pods = pod_metrics.PodMetrics(context.client, context.application, source, running, home)
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(
@@ -346,5 +357,6 @@ async def open_judge(
         rules=all_rules(options),
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={http_check.rule.name: http_check for http_check in options.http},
+        pods=pods,
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
     )
