@@ -233,6 +233,11 @@ class Rule:
     warm_up: timedelta = options.option(
         "Looks whose interval begins this early are shown and not judged.", timedelta(0)
     )
+    delay: timedelta = options.option(
+        "For systems whose data come late: each look asks about the interval that ended so long "
+        "before it, and the first look that is judged comes as much later. At most 1h.",
+        timedelta(0),
+    )
     dry_run: bool = options.option("Measured and shown, decides nothing.", False)
     decider: Decider = options.option(
         "`perCluster`: each cluster goes by its own verdict. `pooled`: all go by the "
@@ -250,6 +255,11 @@ class Rule:
     )
     baseline_arguments: Mapping[str, str] = options.option("For baseline.", {}, key="baselineArgs")
     primary_arguments: Mapping[str, str] = options.option("For primary.", {}, key="primaryArgs")
+
+    @property
+    def unjudged(self) -> timedelta:
+        """How long before its first judged interval is looked at: what came before is no part."""
+        return self.warm_up + self.delay
 
     @property
     def is_of_pods(self) -> bool:
@@ -300,7 +310,7 @@ def false_alarms(rule: Rule, duration: timedelta) -> float:
         return 0.0
     if rule.judgement is Judgement.SEQUENTIAL:
         return rule.significance
-    looks = max(0, math.floor((duration - rule.warm_up) / rule.interval))
+    looks = max(0, math.floor((duration - rule.unjudged) / rule.interval))
     if rule.failure_count is FailureCount.CONSECUTIVE:
         row = rule.significance ** (rule.failure_limit + 1)
         return 1 - (1 - row) ** max(0, looks - rule.failure_limit)

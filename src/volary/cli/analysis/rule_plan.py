@@ -105,8 +105,8 @@ def _plans(application: applications.Application, request: PlanRequest) -> Itera
         for rule in options.metrics:
             if rule.dry_run or rule.is_of_pods:
                 continue
-            duration = options.duration or rule.warm_up + _LOOKS * rule.interval
-            looks = max(1, int((duration - rule.warm_up) / rule.interval))
+            duration = options.duration or rule.unjudged + _LOOKS * rule.interval
+            looks = max(1, int((duration - rule.unjudged) / rule.interval))
             most = _MOST_LOOKS // (looks * request.clusters)
             runs = min(request.runs, max(_FEWEST_RUNS, most))
             setting = rule_plans.Setting(request.traffic, duration, request.clusters, runs)

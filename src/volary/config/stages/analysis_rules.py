@@ -33,6 +33,7 @@ _QUANTILE = "histogram_quantile("
 #: Between two looks.
 SHORTEST = timedelta(seconds=1)
 _LONGEST_QUERY = timedelta(minutes=5)
+_LONGEST_DELAY = timedelta(hours=1)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METRICS, _HTTPS = "metrics", "https"
@@ -63,7 +64,7 @@ def convert(
     )
     check_unit(reading, read.duration, (*path, "duration"))
     for rule in (*options.metrics, *(http_check.rule for http_check in options.http)):
-        first = rule.warm_up + rule.interval
+        first = rule.unjudged + rule.interval
         if timedelta(0) < read.duration < first:
             after = query_placeholders.interval_text(first)
             message = f"{rule.name} is never judged: its first look is after {after}"
@@ -230,6 +231,8 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     rule = replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
     _check_values(reading, rule, path)
     _check_pods(reading, rule, path)
+    if rule.delay > _LONGEST_DELAY:
+        reading.error((*path, "delay"), "must be at most 1h")
     return _with_direction(reading, read, rule, path)
 
 
@@ -253,9 +256,11 @@ def _check_pods(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path)
     if not rule.is_of_pods:
         return
     if rule.provider:
-        reading.error(
-            (*path, "provider"), f"the cluster itself is asked for {rule.name}", "remove it"
-        )
+        message = f"the cluster itself is asked for {rule.name}"
+        reading.error((*path, "provider"), message, "remove it")
+    if rule.delay:
+        message = f"a cluster tells {rule.name} as it is now"
+        reading.error((*path, "delay"), message, "remove it")
     compared = (analysis.Strategy.CANARY_BASELINE, analysis.Strategy.CANARY_PRIMARY)
     if rule.strategy is _LITERAL:
         return

@@ -266,10 +266,10 @@ class Judge:
                 return [Side(new_version(self.context.begun), judged, here)]
 
     async def _measure(self, rule: analysis.Rule, side: Side, at: datetime) -> analysis.Measurement:
-        until = at
+        until = at - rule.delay
         is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
         if is_earlier and side.role is analysis.Role.REFERENCE and self.previous is not None:
-            until = self.previous + (at - self.period.started)
+            until = self.previous + (until - self.period.started)
         question = meters.Question(
             rule=rule,
             application=self.context.application,
