@@ -21,7 +21,7 @@ BUILD = Path(__file__).parents[1] / "web" / "dist"
 #: As Debian and others call it; never one that was downloaded.
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 #: Milliseconds that nothing on a page takes, however busy the machine is.
-PATIENCE = int(process_time.HANG * 1000 / 5)
+PATIENCE = int(process_time.HANG * 1000)
 #: What a browser says, in words that later tests look for.
 _WATCH = """
 addEventListener('securitypolicyviolation', (event) => {

@@ -140,8 +140,9 @@ async def test_half_sent_headers_stop_nobody(tmp_path: Path) -> None:
             most = _number((await server.get("/metrics"))[1], "volary_connections")
         log = len(server.process.said) - said
 
-        # Everybody was heard within a second, or as soon as this machine has anybody heard now.
-        slowest = max(1.0, 10 * _quantile(others), 10 * _quantile(alone))
+        # Everybody was heard within seconds, or as soon as this machine has anybody heard now;
+        # connections without room are let go after half a minute.
+        slowest = max(5.0, 10 * _quantile(others), 10 * _quantile(alone))
         assert [status for status, _ in flooded] == [200] * len(flooded)
         assert _quantile(flooded) < slowest, (alone, others, flooded)
         assert most <= _DESCRIPTORS // 2
