@@ -34,6 +34,12 @@ def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
     )
 
 
+def summary(rule: analysis.Rule, series: analysis.Series, seen: Sequence[samples.Look]) -> str:
+    """Say what was seen on a cluster, whatever it comes to; there has to be a look."""
+    judged = _judge_looks(rule, seen)
+    return f"{clauses.subject(rule, [series.target])}: {judged.condemned or judged.passing}"
+
+
 def judge_looks(
     rule: analysis.Rule,
     series: Sequence[analysis.Series],
