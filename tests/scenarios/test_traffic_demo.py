@@ -19,7 +19,7 @@ def lost(told: command_world.Ended) -> int:
 
 def answers(told: command_world.Ended) -> dict[tuple[str, ...], int]:
     """The table of the end: requests by cluster, perhaps group, version and answer."""
-    rows = told.out.partition("responses during")[2].splitlines()
+    rows = told.out.partition("responses during")[2].partition("requests were sent")[0].splitlines()
     table = [row.split() for row in rows if row.split()[:1] and row.split()[0] in CLUSTERS]
     return {tuple(row[:-3]): int(row[-3]) for row in table}
 

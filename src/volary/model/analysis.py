@@ -6,10 +6,11 @@ series into `Verdict`s and does nothing else. Every number a surface shows is in
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Annotated
 
 from volary.model import options
 
@@ -221,6 +222,21 @@ class Rule:
         Decider.PER_CLUSTER,
         key="scope",
     )
+    critical: bool = options.option(
+        "With `scoreThresholds`: when this one fails, the release does, whatever the score is.",
+        False,
+    )
+    group: str = options.option(
+        "With `scoreThresholds`: metrics of one group share its weight. Default: `name`, so that "
+        "each is a group of its own.",
+        "",
+    )
+    weight: float = options.option(
+        "With `scoreThresholds`: its part of the group's weight, beside those of the group's "
+        "other metrics.",
+        1.0,
+        above=0,
+    )
     #: Name of a query that Volary brings along, for the application's router; `query` is empty.
     built_in: str = ""
     #: Arguments of the query for every variant (PipeCD: ``appArgs``, ``appCustomArgs``).
@@ -251,6 +267,65 @@ class Rule:
     def can_be_sequential(self) -> bool:
         """Whether all looks can be judged together: not a quantity against a range."""
         return self.strategy.compares or self.kind is not Kind.VALUE
+
+
+#: What the verdict on the score of an analysis is called, where metrics have their names.
+SCORE = "score"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreThresholds:
+    """Bounds of the score, of 100 (Kayenta's names)."""
+
+    least: Annotated[
+        float, options.Option("The least score that passes.", above=0, most=100, key="pass")
+    ]
+    marginal: float | None = options.option(
+        "Below it the release fails at once. From there up to `pass` it is measured until the "
+        "end, so that all that is wrong is known, and fails then. Default: as `pass`.",
+        None,
+        least=0,
+        most=100,
+    )
+
+    @property
+    def lowest(self) -> float:
+        """Below it nothing is waited for."""
+        return self.least if self.marginal is None else self.marginal
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How the verdicts of several metrics become one."""
+
+    thresholds: ScoreThresholds
+    #: By group, of 100; empty: all groups weigh the same.
+    group_weights: Mapping[str, float] = field(default_factory=dict)
+
+    def points(self, rules: Iterable[Rule]) -> dict[str, dict[str, float]]:
+        """Return what each of these metrics is worth, by group and name; 100 together.
+
+        A metric that names no group is one by its own name.
+        """
+        groups: dict[str, list[Rule]] = {}
+        for rule in rules:
+            groups.setdefault(rule.group or rule.name, []).append(rule)
+        weights = {name: self.group_weights.get(name, 0.0) for name in groups}
+        if not self.group_weights:
+            weights = dict.fromkeys(groups, 1.0)
+        every = math.fsum(weights.values())
+        return {
+            name: {
+                rule.name: 100 * weights[name] / every * rule.weight / _weight(members)
+                for rule in members
+            }
+            for name, members in groups.items()
+            if weights[name]
+        }
+
+
+def _weight(rules: Iterable[Rule]) -> float:
+    return math.fsum(rule.weight for rule in rules)
 
 
 @dataclass(frozen=True, slots=True)

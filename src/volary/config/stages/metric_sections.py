@@ -33,6 +33,11 @@ class TemplateReference(base_sections.Section):
 class Metric(base_sections.Section, of=analysis.Rule):
     """One query, and what its answers have to be."""
 
+    misplaced: ClassVar[Mapping[str, str]] = {
+        "mustHaveData": "noData says it: hold (the default) and fail must have data, pass need not",
+        "groups": "a metric is in one group: write group",
+    }
+
     template: TemplateReference | None = options.option(
         "Use this entry of the template; what else is written is ignored.", None
     )
@@ -107,6 +112,9 @@ class HttpCheck(base_sections.Section):
         "PipeCD's word: `true` is `noData: pass`, `false` is `fail`.", None
     )
     dry_run: bool = options.option("Measured and shown, decides nothing.", False)
+    critical: bool = options.option("As for metrics.", False)
+    group: str = options.option("As for metrics.", "")
+    weight: float = options.option("As for metrics.", 1.0, above=0)
 
 
 class StageAnalysis(base_sections.Section):
@@ -130,6 +138,17 @@ class Analysis(base_sections.OnTargets, StageAnalysis):
     hold_for: timedelta = options.option(
         "How long after `duration` data are waited for where `noData` is `hold`.",
         timedelta(minutes=10),
+    )
+    score_thresholds: analysis.ScoreThresholds | None = options.option(
+        "Judge by a score of 100: metrics that pass count with their weight, and one that fails "
+        "fails the release only if it is `critical` or the score gets too low. Default: every "
+        "metric has to pass.",
+        None,
+    )
+    group_weights: dict[str, Annotated[Number, Field(gt=0)]] = options.option(
+        "By group of metrics its part of the score; all add up to 100. Default: every group has "
+        "the same.",
+        {},
     )
 
 

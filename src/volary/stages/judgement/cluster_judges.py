@@ -8,12 +8,12 @@ here fails for it.
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import cast
 
 from volary.analysis.metering import meters, query_names
-from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts
+from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts, scores
 from volary.engine import executor
 from volary.model import analysis, errors, json
 from volary.model.objects import manifest
@@ -92,10 +92,13 @@ class Judge:
     http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
     #: When the last successful analysis began; None: there was none.
     previous: datetime | None = None
+    #: How the verdicts become one; None: each of them decides.
+    scoring: analysis.Scoring | None = None
     #: Looks are in the past: nothing can be asked about now.
     is_past: bool = False
     _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
+    _told_score: str = ""
     #: What was measured, by moment and side: clocks go back, and processes end.
     _counted: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -207,6 +210,8 @@ class Judge:
     ) -> None:
         """Report the verdict that decides, with those on this cluster alone and on all."""
         document = findings.of_verdict(decided, own, pooled, at)
+        if self.scoring is not None and decided.metric != analysis.SCORE:
+            document["isScored"] = True
         self.context.report.found(findings.VERDICT, decided.metric, document)
 
     def first(self, rule: analysis.Rule, at: datetime, why: str) -> analysis.Verdict:
@@ -221,6 +226,19 @@ class Judge:
         )
         self.publish(passed, passed, passed, at)
         return passed
+
+    def score(
+        self, verdicts: Mapping[str, analysis.Verdict], at: datetime
+    ) -> analysis.Verdict | None:
+        """Return what the newest verdicts come to, and report it; None: there is no score."""
+        if self.scoring is None:
+            return None
+        target = self.context.target
+        scored = scores.judge(self.scoring, self.rules, verdicts, target=target)
+        if self._told_score != scored.sentence:
+            self._told_score = scored.sentence
+            self.publish(scored, replace(scored, target=target), scored, at)
+        return scored
 
     def _is_news(self, rule: analysis.Rule, decided: analysis.Verdict) -> bool:
         return decided.is_final or self._told.get(rule.name) != (decided.result, decided.is_final)
@@ -347,4 +365,5 @@ async def open_judge(
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={http_check.rule.name: http_check for http_check in options.http},
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
+        scoring=options.scoring,
     )

@@ -266,7 +266,7 @@ async def together(
     [
         (analysis.Decider.PER_CLUSTER, ["pass", "fail"]),
         (analysis.Decider.POOLED, ["fail", "fail"]),
-        (analysis.Decider.BOTH, ["fail", "fail"]),
+        (analysis.Decider.BOTH, ["pass", "fail"]),
     ],
 )
 async def test_who_decides(decider: analysis.Decider, results: list[str]) -> None:
