@@ -128,6 +128,60 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class BurnRate:
+    """How many times too fast an error budget may burn, over two windows."""
+
+    rate: Annotated[
+        float,
+        options.Option(
+            "So many times the rate at which the budget lasts exactly its window.", above=0
+        ),
+    ]
+    long: Annotated[timedelta, options.Option("Says that it matters.")]
+    short: Annotated[timedelta, options.Option("Says that it goes on.")]
+
+
+#: Shares of the budget that may burn in a window, with a shorter one that says whether it goes
+#: on: the pages of Google's SRE workbook, 14.4 and 6 times the rate of 30 days.
+_PAGES = (
+    (0.02, timedelta(hours=1), timedelta(minutes=5)),
+    (0.05, timedelta(hours=6), timedelta(minutes=30)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Slo:
+    """A service level objective, whose error budget a release may not burn too fast."""
+
+    objective: Annotated[
+        float, options.Option("Percent of the events that have to be good, as `99.9`.", above=0)
+    ]
+    window: timedelta = options.option("Over how long, as `30d`.", timedelta(days=30))
+    burn_rates: tuple[BurnRate, ...] = options.option(
+        "A release fails when both windows of one of these are above its rate. Default: 2 % of "
+        "the budget in an hour, with 5 minutes, and 5 % in 6 hours, with 30 minutes; of 30 days "
+        "that is 14.4 and 6 times. Of a shorter analysis all windows are scaled down, so that "
+        "the longest one is all of it.",
+        (),
+    )
+
+    @property
+    def budget(self) -> float:
+        """The share of events that may be bad."""
+        # 99.9 has no exact binary form, and users see what is made of it.
+        return round((100 - self.objective) / 100, 12)
+
+    def bounds(self, length: timedelta) -> tuple[BurnRate, ...]:
+        """Return the bounds for an analysis of that length."""
+        rates = self.burn_rates or tuple(
+            BurnRate(round(share * (self.window / long), 6), long, short)
+            for share, long, short in _PAGES
+        )
+        scale = min(1.0, length / max(bound.long for bound in rates))
+        return tuple(BurnRate(one.rate, one.long * scale, one.short * scale) for one in rates)
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One metric: what to ask whom, how often, and what the answers have to be."""
 
@@ -221,6 +275,13 @@ class Rule:
         "one over all clusters. `both`: by that one, and a cluster that is bad by itself fails.",
         Decider.PER_CLUSTER,
         key="scope",
+    )
+    #: `expected` is then its lowest bound.
+    slo: Slo | None = options.option(
+        "A service level objective instead of `expected`, for `kind: proportion` (which it "
+        "implies) and `judgement: sequential` (likewise): `query` counts bad events among those "
+        "of `totalQuery`, and the release fails when it burns the error budget too fast.",
+        None,
     )
     critical: bool = options.option(
         "With `scoreThresholds`: when this one fails, the release does, whatever the score is.",

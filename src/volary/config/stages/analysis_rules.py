@@ -17,6 +17,7 @@ from volary.config.stages import (
     metric_sections,
     query_placeholders,
     score_rules,
+    slo_rules,
 )
 from volary.config.text import yaml
 from volary.model import analysis
@@ -240,7 +241,9 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         deviation=_deviation(read) or analysis.Deviation.EITHER,
         ratio_limit=read.max if read.max is not None else read.min,
         no_data=_no_data(place, analysis.NoData.HOLD),
+        slo=None,
     )
+    rule = slo_rules.with_slo(reading, read, rule, path)
     is_built_in = not rule.query and name in BUILT_IN
     if not rule.query and not is_built_in:
         hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
@@ -394,7 +397,7 @@ def _check_comparison(
 ) -> None:
     bounds = read.expected
     if rule.strategy is _LITERAL:
-        if bounds is None or (bounds.min is None and bounds.max is None):
+        if read.slo is None and (bounds is None or (bounds.min is None and bounds.max is None)):
             message = '"expected" is required to analyze with the THRESHOLD strategy'
             reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
         for name in ("max", "min"):

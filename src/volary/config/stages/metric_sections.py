@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
+import pydantic
 from pydantic import Field
 
-from volary.config.decoding import base_sections
+from volary.config.decoding import base_sections, values
 from volary.model import analysis, options
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -28,6 +29,16 @@ class TemplateReference(base_sections.Section):
 
     name: base_sections.Text = Field(description="Name of the entry.")
     app_args: dict[str, str] = options.option("`{{ .AppCustomArgs.x }}` of its query.", {})
+
+
+class Slo(base_sections.Section, of=analysis.Slo):
+    """A service level objective."""
+
+    window: Annotated[
+        timedelta,
+        pydantic.BeforeValidator(values.days),
+        pydantic.WithJsonSchema(values.DAYS),
+    ] = options.option("Over how long, as `30d`.", timedelta(days=30))
 
 
 class Metric(base_sections.Section, of=analysis.Rule):
@@ -65,6 +76,7 @@ class Metric(base_sections.Section, of=analysis.Rule):
         None,
         above=0,
     )
+    slo: Slo | None
     no_data: analysis.NoData | None = options.option(
         "When there is nothing to judge. `hold`: wait for data, at last fail. `fail`: a failed "
         "look. `pass`: a look that does not count. Default: `hold`.",

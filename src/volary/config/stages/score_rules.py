@@ -24,15 +24,9 @@ def check_fields(reading: readings.Reading, path: yaml.Path, *, is_scored: bool)
     for name in _OF_METRIC:
         if reading.written((*path, name)) is None:
             continue
-        if reading.is_pipecd:
-            _refuse(reading, (*path, name), name)
-        elif not is_scored:
+        if not reading.refuse_in_pipecd((*path, name), name) and not is_scored:
             hint = f"every metric has to pass; {_THRESHOLDS} of ANALYSIS has them scored"
             reading.error((*path, name), f"{name} has no effect without {_THRESHOLDS}", hint)
-
-
-def _refuse(reading: readings.Reading, path: yaml.Path, name: str) -> None:
-    reading.error(path, f"{name} is not an option of PipeCD", "write apiVersion: volary.dev/v1")
 
 
 def convert(
@@ -45,7 +39,7 @@ def convert(
     if reading.is_pipecd:
         for name in (_THRESHOLDS, _WEIGHTS):
             if reading.written((*path, name)) is not None:
-                _refuse(reading, (*path, name), name)
+                reading.refuse_in_pipecd((*path, name), name)
         return None
     thresholds = read.score_thresholds
     if thresholds is None:
