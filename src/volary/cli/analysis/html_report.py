@@ -33,6 +33,7 @@ _RESULTS = {
     "inconclusive": "inconclusive",
     "running": "pass so far",
 }
+_FAILED = "failure"
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --s0: #c2410c; --s1: #2563eb; --s2: #15803d;
   --s3: #7c3aed; }
@@ -144,7 +145,8 @@ def _verdicts(verdicts: Sequence[json.JsonObject]) -> Iterator[str]:
         if newest.setdefault(str(verdict["cluster"]), verdict) is not verdict:
             earlier.append(verdict)
     if newest:
-        yield from _table(list(newest.values()))
+        failed_first = sorted(newest.values(), key=lambda verdict: verdict["result"] != _FAILED)
+        yield from _table(failed_first)
     if earlier:
         yield f"<details><summary>{phrases.count(len(earlier), 'earlier verdict')}</summary>"
         yield from _table(earlier)

@@ -92,9 +92,10 @@ def _frame(lines: Sequence[Line], bounds: Sequence[Bound]) -> _Frame | None:
         return None
     values = [value for _, value in known if value is not None]
     values += [bound.value for bound in bounds if _is_number(bound.value)]
+    # From zero, so that a small difference does not look like a big one.
     least, most = min(0.0, *values), max(0.0, *values)
-    if not most - least > 0 or not math.isfinite(most - least):
-        least, most = least - 1, most + 1
+    if least == most:
+        most = 1.0
     moments = [at for line in lines for at, _ in line.points]
     begin = min(moments)
     return _Frame(begin, max(*moments, begin + _SHORTEST), least, most)
