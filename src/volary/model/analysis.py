@@ -442,6 +442,8 @@ class Role(StrEnum):
     JUDGED = "judged"
     #: Baseline, primary, or what ran before.
     REFERENCE = "reference"
+    #: Neither: what was counted over an SLO's window before the analysis, once.
+    BUDGET = "budget"
 
 
 @dataclass(frozen=True, slots=True)

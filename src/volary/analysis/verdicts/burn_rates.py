@@ -68,7 +68,10 @@ class Finding:
 
 
 def find(
-    rule: analysis.Rule, slo: analysis.Slo, looks: Sequence[samples.Look], length: timedelta
+    rule: analysis.Rule,
+    slo: analysis.Slo,
+    looks: Sequence[samples.Look],
+    series: Sequence[analysis.Series],
 ) -> Finding:
     """Hold the looks so far, of which there has to be one, to the bounds of an SLO.
 
@@ -76,8 +79,9 @@ def find(
         rule: Counts bad events among all; its significance is shared by the bounds.
         slo: What is promised.
         looks: Those that can be judged, in their order, over one cluster or many.
-        length: How long is measured in all: windows that are longer are scaled down to it.
+        series: Of these clusters: windows that are longer than they are scaled down to them.
     """
+    length = max(cluster_series.ends - cluster_series.started for cluster_series in series)
     blocks = [look.usable for look in looks]
     bounds = slo.bounds(length)
     burns = [
@@ -102,7 +106,7 @@ def find(
         f"burn rate {_windows(worst)}, {worst.bound.rate:g} is allowed by {slo.objective:g} % in "
         f"{_span(slo.window)}; {clauses.share(numbers.value)} of {numbers.samples} requests "
         f"failed, {clauses.chance(worst.p_value)} after {phrases.count(len(looks), 'look')}; "
-        f"{_left(slo, _window(rule, slo, looks, length))}"
+        f"{_left(slo, _window(rule, slo, looks, length), looks, _before(rule, series))}"
     )
     return Finding(worst.is_exceeded, worst.is_proven(rule.significance), sentence, numbers)
 
@@ -136,14 +140,41 @@ def _windows(burn: Burn) -> str:
     return f"{burn.long} and {burn.short}"
 
 
-def _left(slo: analysis.Slo, whole: Window) -> str:
-    """Say what the analysis leaves of a budget: how much there was before is not measured."""
-    spent = min(1.0, whole.rate * (whole.length / slo.window))
-    said = f"of a budget that was whole {clauses.share(1 - spent)} is left"
+def _before(rule: analysis.Rule, series: Sequence[analysis.Series]) -> counts.Count | None:
+    """Return what was counted over the SLO's window before; None: not everywhere."""
+    counted = [
+        counts.Count(sum(measurement.values), sum(measurement.totals))
+        for cluster_series in series
+        for measurement in cluster_series.measurements
+        if measurement.role is analysis.Role.BUDGET and not samples.problem_of(rule, measurement)
+    ]
+    return counts.total(counted) if len(counted) == len(series) else None
+
+
+def _left(
+    slo: analysis.Slo,
+    whole: Window,
+    looks: Sequence[samples.Look],
+    before: counts.Count | None,
+) -> str:
+    """Say what the analysis leaves of the budget, or of a whole one where nobody knows."""
+    window = _span(slo.window)
+    if before is None:
+        left = 1 - min(1.0, whole.rate * (whole.length / slo.window))
+        said = f"of a budget that was whole {clauses.share(left)} is left"
+    else:
+        cells = evidence.all_cells([look.usable for look in looks])
+        bad = counts.total([cell.judged.count for cell in cells]).events
+        bads = before.exposure * slo.budget
+        left = 1 - (before.events + bad) / bads
+        if left <= 0:
+            return f"of the budget of {window} nothing is left"
+        was = clauses.share(1 - before.events / bads)
+        said = f"of the budget of {window} {clauses.share(left)} is left, {was} before"
     if whole.rate <= 1:
         return said
-    lasts = slo.window * ((1 - spent) / whole.rate)
-    return f"{said}, for {_span(lasts)} at a burn rate of {clauses.number(whole.rate)}"
+    lasts = _span(slo.window * (left / whole.rate))
+    return f"{said}, for {lasts} if all requests burn it at {clauses.number(whole.rate)}"
 
 
 def _span(length: timedelta) -> str:

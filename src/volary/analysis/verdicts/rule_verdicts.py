@@ -8,7 +8,7 @@ into a failure once the deadline is over. A pass without data exists only where 
 import dataclasses
 import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from volary.analysis.statistics import binomial
 from volary.analysis.verdicts import burn_rates, checks, clauses, evidence, power, samples
@@ -36,7 +36,7 @@ def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
 
 def summary(rule: analysis.Rule, series: analysis.Series, seen: Sequence[samples.Look]) -> str:
     """Say what was seen on a cluster, whatever it comes to; there has to be a look."""
-    judged = _judge_looks(rule, seen, series.ends - series.started)
+    judged = _judge_looks(rule, seen, [series])
     return f"{clauses.subject(rule, [series.target])}: {judged.condemned or judged.passing}"
 
 
@@ -47,8 +47,7 @@ def judge_looks(
     now: datetime,
 ) -> analysis.Verdict:
     """Judge the looks at the clusters of all series, of which there has to be one."""
-    length = max(cluster_series.ends - cluster_series.started for cluster_series in series)
-    judged = _judge_looks(rule, seen, length) if seen else _Judged(missing=_unseen(series, now))
+    judged = _judge_looks(rule, seen, series) if seen else _Judged(missing=_unseen(series, now))
     has_ended = now >= max(cluster_series.ends for cluster_series in series)
     missing = judged.missing
     if not missing and has_ended and rule.no_data is NoData.HOLD:
@@ -152,8 +151,10 @@ def _without_data(
             return Result.INCONCLUSIVE, f"{missing}; waiting for data", False
 
 
-def _judge_looks(rule: analysis.Rule, seen: Sequence[samples.Look], length: timedelta) -> _Judged:
-    return _sequential(rule, seen, length) if _is_sequential(rule) else _judge_singly(rule, seen)
+def _judge_looks(
+    rule: analysis.Rule, seen: Sequence[samples.Look], series: Sequence[analysis.Series]
+) -> _Judged:
+    return _sequential(rule, seen, series) if _is_sequential(rule) else _judge_singly(rule, seen)
 
 
 def _is_sequential(rule: analysis.Rule) -> bool:
@@ -252,7 +253,9 @@ def _exceeded(
 # All looks together.
 
 
-def _sequential(rule: analysis.Rule, seen: Sequence[samples.Look], length: timedelta) -> _Judged:
+def _sequential(
+    rule: analysis.Rule, seen: Sequence[samples.Look], series: Sequence[analysis.Series]
+) -> _Judged:
     usable = [look.usable for look in seen if look.usable]
     empty = [look for look in seen if not look.usable]
     tally = analysis.Numbers(looks=len(usable), empty_looks=len(empty))
@@ -266,7 +269,7 @@ def _sequential(rule: analysis.Rule, seen: Sequence[samples.Look], length: timed
     if not usable:
         return _Judged(missing=seen[-1].problem, numbers=tally)
     if rule.slo is not None:
-        burn = burn_rates.find(rule, rule.slo, [look for look in seen if look.usable], length)
+        burn = burn_rates.find(rule, rule.slo, [look for look in seen if look.usable], series)
         is_condemned, numbers, sentence = burn.is_proven, burn.numbers, burn.sentence
         doubt = f"{sentence}; that may be chance" if burn.is_exceeded else ""
     else:

@@ -73,7 +73,8 @@ def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
 def _add(judged: JudgedMetric, kind: str, document: json.JsonObject) -> None:
     if kind == _VERDICT:
         judged.verdict = document
-    if kind != _MEASUREMENT:
+    # A budget's measurement is of another stretch of time; the sentence says what it comes to.
+    if kind != _MEASUREMENT or document.get("role") == analysis.Role.BUDGET:
         return
     variant = str(document.get("variant", ""))
     line = judged.lines.setdefault(variant, Line(variant))

@@ -7,6 +7,7 @@ here fails for it.
 """
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -22,6 +23,8 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import findings, http_checks
 from volary.stages.runtime import contexts
 
+#: A query that can be asked about any stretch of time.
+_ANY_INTERVAL = re.compile(r"\{\{\s*interval\s*\}\}")
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
 
@@ -141,6 +144,11 @@ class Judge:
     async def look(self, rule: analysis.Rule, at: datetime) -> analysis.Check:
         """Measure a rule once, all of its sides at the same time, and judge that look."""
         asked = [self._measure(rule, side, at) for side in self._sides(rule)]
+        if rule.slo is not None and self._lacks_budget(rule):
+            # What is left of the budget; the same query, over the window that it is for.
+            primary = Side(variant.Variant.PRIMARY, analysis.Role.BUDGET, self.context.target)
+            whole = replace(rule, interval=rule.slo.window)
+            asked.append(self._measure(whole, primary, at))
         measured = list(await asyncio.gather(*asked))
         alone = fleet_verdicts.own_rule(rule, self.context.clusters)
         check = checks.check(alone, _answered(measured), target=self.context.target)
@@ -259,6 +267,15 @@ class Judge:
                 self.context.report.log(line, level=executor.LogLevel.WARNING)
         return self.known_series(rule)
 
+    def _lacks_budget(self, rule: analysis.Rule) -> bool:
+        """Whether the budget of an SLO is still to be asked for, and its queries can say it."""
+        queries = (rule.query, rule.total_query)
+        can_be_asked = bool(rule.built_in) or all(map(_ANY_INTERVAL.search, queries))
+        return can_be_asked and not any(
+            measurement.role is analysis.Role.BUDGET
+            for measurement in self._kept.get(rule.name, ())
+        )
+
     def _sides(self, rule: analysis.Rule) -> list[Side]:
         judged, reference = analysis.Role.JUDGED, analysis.Role.REFERENCE
         here, primary = self.context.target, variant.Variant.PRIMARY
@@ -282,7 +299,7 @@ class Judge:
                 return [Side(new_version(self.context.begun), judged, here)]
 
     async def _measure(self, rule: analysis.Rule, side: Side, at: datetime) -> analysis.Measurement:
-        until = at
+        until = self.period.started if side.role is analysis.Role.BUDGET else at
         is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
         if is_earlier and side.role is analysis.Role.REFERENCE and self.previous is not None:
             until = self.previous + (at - self.period.started)

@@ -88,7 +88,7 @@ def test_what_burns_the_budget_too_fast_fails_with_rate_windows_and_what_is_left
         "30 days; 2.0 % of 4000 requests failed, p "
     )
     assert found.sentence.endswith(
-        "of a budget that was whole 99.8 % is left, for 1.5 days at a burn rate of 20"
+        "of a budget that was whole 99.8 % is left, for 1.5 days if all requests burn it at 20"
     )
 
 
@@ -172,3 +172,57 @@ def test_nothing_passes_while_a_bound_is_exceeded_in_both_windows(
 @pytest.mark.parametrize("objective", [90.0, 99.0, 99.95, 99.999])
 def test_a_budget_is_what_users_wrote(objective: float) -> None:
     assert f"{analysis.Slo(objective).budget:g}" == f"{(100 - objective) / 100:g}"
+
+
+def counted_before(name: str, bad: float, requests: float) -> analysis.Measurement:
+    role = analysis.Role.BUDGET
+    return analysis.Measurement(
+        "availability", "bad", START + MINUTE, target=name, variant="primary", role=role,
+        values=(bad,), totals=(requests,),
+    )  # fmt: skip
+
+
+def with_budget(
+    one: analysis.Series, bad: float = 400, requests: float = 1_000_000
+) -> analysis.Series:
+    before = counted_before(one.target, bad, requests)
+    return replace(one, measurements=(before, *one.measurements))
+
+
+def test_what_was_burnt_before_says_how_much_is_left() -> None:
+    """A budget of 1,000 requests, of which 400 were bad before and 80 are now."""
+    found = rule_verdicts.judge(RULE, with_budget(series(lambda _: 0.02)), START + 4 * MINUTE)
+    spent = rule_verdicts.judge(
+        RULE, with_budget(series(lambda _: 0.0), 1_001), START + LOOKS * MINUTE
+    )
+
+    assert found.result is Result.FAIL
+    assert found.sentence.endswith(
+        "of the budget of 30 days 52.0 % is left, 60.0 % before, "
+        "for 18h43m12s if all requests burn it at 20"
+    )
+    assert "of the budget of 30 days nothing is left" in spent.sentence
+    assert spent.result is Result.PASS, "it did not burn it"
+
+
+def test_clusters_have_one_budget_where_all_of_them_know_it() -> None:
+    known = {name: with_budget(series(lambda _: 0.0, name)) for name in ("us", "eu")}
+    partly = known | {"eu": series(lambda _: 0.0, "eu")}
+    rule = replace(RULE, decider=Decider.POOLED)
+    said = [
+        fleet_verdicts.judge(rule, measured, START + LOOKS * MINUTE).pooled.sentence
+        for measured in (known, partly)
+    ]
+
+    assert "of the budget of 30 days 60.0 % is left, 60.0 % before" in said[0]
+    assert "of a budget that was whole 100.0 % is left" in said[1]
+
+
+def test_what_was_burnt_before_changes_no_verdict() -> None:
+    for share in (0.0, 0.02):
+        plain = series(lambda _, share=share: share)  # type: ignore[misc]
+        alone, known = (
+            rule_verdicts.judge(RULE, one, START + LOOKS * MINUTE)
+            for one in (plain, with_budget(plain))
+        )
+        assert (alone.result, alone.numbers) == (known.result, known.numbers)

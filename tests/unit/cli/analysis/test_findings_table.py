@@ -41,6 +41,17 @@ def verdict(result: str, sentence: str, *, target: str = "us", **document: Any) 
     }
 
 
+def test_what_was_counted_before_the_analysis_is_no_row() -> None:
+    judged = findings_table.read(
+        [
+            measurement(1, 0.2),
+            measurement(1, 9, document={"variant": "primary", "role": "budget"}),
+        ]
+    )
+
+    assert [*judged[0].lines] == ["canary"]
+
+
 def test_a_score_has_a_row_and_its_sentence_comes_first() -> None:
     score = verdict("pass", "score on us: 70 of 100", isFinal=True, numbers={"value": 70.0})
     judged = findings_table.read([

@@ -140,6 +140,9 @@ def _read(found: Iterable[records.Finding]) -> list[_Metric]:
 
 def _add(metric: _Metric, finding: records.Finding) -> None:
     document = finding.document
+    if document.get("role") == analysis.Role.BUDGET:
+        # Of another stretch of time; the verdicts say what it comes to.
+        return
     if finding.kind == findings.MEASUREMENT:
         # What is compared with other clusters is measured there.
         cluster = str(document.get("target") or finding.target)
