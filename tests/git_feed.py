@@ -35,6 +35,9 @@ class Feed:
     async def fetch_head(self, name: str) -> str:
         return (await (await self.repository(name)).resolve("main")).id
 
+    async def find(self, name: str, revision: str) -> str:
+        return (await (await self.repository(name)).resolve(revision)).id
+
     async def keep(
         self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
     ) -> None:

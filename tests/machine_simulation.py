@@ -166,7 +166,12 @@ class Play(RuleBasedStateMachine):
         if self.run.unfrozen:
             return True
         minutes = self.now.hour * 60 + self.now.minute
-        within = {"office": minutes % 120 < 70, "freeze": minutes % 30 < 20}
+        within = {
+            "office": minutes % 120 < 70,
+            "freeze": minutes % 30 < 20,
+            # Of a project that came meanwhile.
+            "mornings": 8 * 60 <= minutes < 12 * 60,
+        }
         mine = [each for each in self.run.windows if command.target in each.targets]
         allowed = [within[each.window.name] for each in mine if not each.deny]
         denied = [within[each.window.name] for each in mine if each.deny]

@@ -65,6 +65,9 @@ class NoRepositories:
     async def fetch_head(self, name: str) -> str:
         raise errors.user_error(f"there is no repository {name}")
 
+    async def find(self, name: str, revision: str) -> str:
+        raise errors.user_error(f"there is no repository {name}")
+
     async def keep(
         self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
     ) -> None:

@@ -131,6 +131,9 @@ class Feed:
     async def fetch_head(self, name: str) -> str:
         return self.head
 
+    async def find(self, name: str, revision: str) -> str:
+        raise errors.user_error(f"{name} has nothing called {revision}")
+
     async def keep(
         self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
     ) -> None:

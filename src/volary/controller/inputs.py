@@ -57,6 +57,15 @@ class Repositories(Protocol):
         """
         ...
 
+    async def find(self, name: str, revision: str) -> str:
+        """Return the commit that a branch, a tag or another reference is at now.
+
+        Raises:
+            errors.UserError: There is no repository of that name, or nothing of this name in it.
+            errors.TemporaryError: Nobody answers now.
+        """
+        ...
+
     async def keep(
         self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
     ) -> None:

@@ -355,6 +355,10 @@ class LocalRepositories:
         """Return the commit that the repository at a path or a URL is at."""
         return (await (await self.repository(name)).resolve("HEAD")).id
 
+    async def find(self, name: str, revision: str) -> str:
+        """Return the commit that a branch, a tag or another reference is at."""
+        return (await (await self.repository(name)).resolve(revision)).id
+
     async def keep(
         self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
     ) -> None:

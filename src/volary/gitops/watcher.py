@@ -53,6 +53,10 @@ class WatchedRepositories:
             raise errors.user_error(f"repository {name} has no branch {fetched.branch or 'yet'}")
         return fetched.head
 
+    async def find(self, name: str, revision: str) -> str:
+        """Return the commit that a reference of the host is at now, see `mirrors.Mirror.find`."""
+        return await self._mirrors.mirror(self._spec(name)).find(revision)
+
     async def keep(
         self, name: str, holder: str, commits: Collection[str], *, exclusively: bool
     ) -> None:

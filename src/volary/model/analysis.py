@@ -106,6 +106,24 @@ class Result(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
+class PodMetric(StrEnum):
+    """What a cluster tells of a variant's pods by itself: one value for each of them."""
+
+    #: Of all containers, since the pod began.
+    RESTARTS = "pod-restarts"
+    #: Containers that ended last for lack of memory.
+    OUT_OF_MEMORY = "pod-oom-kills"
+    #: Cores.
+    CPU = "pod-cpu"
+    #: Bytes.
+    MEMORY = "pod-memory"
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it grows with the age of a pod."""
+        return self in (PodMetric.RESTARTS, PodMetric.OUT_OF_MEMORY)
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """Inclusive bounds; None: open on that side."""
@@ -187,8 +205,9 @@ class Rule:
 
     name: str = options.option(
         "As shown. `request-success-rate`, `request-duration` (ms) and, for `kind: proportion`, "
-        "`request-errors` without a `query` are measured at the application's router. "
-        "Default: `metrics-0` and so on.",
+        "`request-errors` without a `query` are measured at the application's router; "
+        "`pod-restarts`, `pod-oom-kills`, `pod-cpu` (cores) and `pod-memory` (bytes), for each pod "
+        "of the variant, are asked of the cluster itself. Default: `metrics-0` and so on.",
         "",
     )
     provider: str = options.option(
@@ -269,6 +288,11 @@ class Rule:
     warm_up: timedelta = options.option(
         "Looks whose interval begins this early are shown and not judged.", timedelta(0)
     )
+    delay: timedelta = options.option(
+        "For systems whose data come late: each look asks about the interval that ended so long "
+        "before it, and the first look that is judged comes as much later. At most 1h.",
+        timedelta(0),
+    )
     dry_run: bool = options.option("Measured and shown, decides nothing.", False)
     decider: Decider = options.option(
         "`perCluster`: each cluster goes by its own verdict. `pooled`: all go by the "
@@ -298,7 +322,8 @@ class Rule:
         1.0,
         above=0,
     )
-    #: Name of a query that Volary brings along, for the application's router; `query` is empty.
+    #: Name of a query that Volary brings along, for the application's router, or of a `PodMetric`;
+    #: `query` is empty.
     built_in: str = ""
     #: Arguments of the query for every variant (PipeCD: ``appArgs``, ``appCustomArgs``).
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -307,6 +332,16 @@ class Rule:
     )
     baseline_arguments: Mapping[str, str] = options.option("For baseline.", {}, key="baselineArgs")
     primary_arguments: Mapping[str, str] = options.option("For primary.", {}, key="primaryArgs")
+
+    @property
+    def unjudged(self) -> timedelta:
+        """How long before its first judged interval is looked at: what came before is no part."""
+        return self.warm_up + self.delay
+
+    @property
+    def is_of_pods(self) -> bool:
+        """Whether the cluster itself is asked, and no provider."""
+        return self.built_in in tuple(PodMetric)
 
     @property
     def allowed_ratio(self) -> float:
@@ -411,7 +446,7 @@ def false_alarms(rule: Rule, duration: timedelta) -> float:
         return 0.0
     if rule.judgement is Judgement.SEQUENTIAL:
         return rule.significance
-    looks = max(0, math.floor((duration - rule.warm_up) / rule.interval))
+    looks = max(0, math.floor((duration - rule.unjudged) / rule.interval))
     if rule.failure_count is FailureCount.CONSECUTIVE:
         row = rule.significance ** (rule.failure_limit + 1)
         return 1 - (1 - row) ** max(0, looks - rule.failure_limit)

@@ -46,7 +46,7 @@ export function AuditList() {
   const entries = audit.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <div className="stack">
-      <div className="row wrap activity-filters">
+      <div className="row wrap filters activity-filters">
         <FilterField name="by" title="Person" known={entries.map((entry) => entry.by)} isSearch />
         <FilterField name="application" title="Application" known={entries.map((entry) => entry.application)} />
         <FilterField name="cluster" title="Cluster" known={entries.map(clusterOf)} />

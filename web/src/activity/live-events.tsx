@@ -22,7 +22,7 @@ export function LiveEvents() {
   const url = address('/events/stream', { application: search.application, cluster: search.cluster });
   return (
     <div className="stack">
-      <div className="row wrap activity-filters">
+      <div className="row wrap filters activity-filters">
         <FilterField name="application" title="Application" isSearch />
         <FilterField name="cluster" title="Cluster" />
       </div>

@@ -36,7 +36,7 @@ export function RunList() {
   const { items, hold } = useHeldOrder(loaded, (run) => run.id);
   return (
     <div className="stack">
-      <div className="row wrap activity-filters">
+      <div className="row wrap filters activity-filters">
         <FilterField name="application" title="Application" known={loaded.map((run) => run.application)} isSearch />
         <FilterField name="by" title="Person" known={loaded.map((run) => run.by)} />
         <FilterField name="cluster" title="Cluster" known={loaded.flatMap((run) => run.targets)} />

@@ -1,7 +1,7 @@
 /** What may be done next: buttons that say what will happen before it does. */
 
 import { useQueryClient } from '@tanstack/react-query';
-import { useId, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useId, useRef, useState, type ReactNode } from 'react';
 
 import { post, Problem } from '../api/client';
 import type { Accepted, Action } from '../api/types';
@@ -81,6 +81,10 @@ export function ActionDialog({
   const key = useRef(crypto.randomUUID());
   const isUnderWay = useRef(false);
   const id = useId();
+  useEffect(() => {
+    // What the button knew may be some seconds old: what is asked about is how things are now.
+    void client.invalidateQueries({ predicate: ({ queryKey: [path] }) => String(path).endsWith('/actions') });
+  }, [client]);
   // While it is sent, what changes is its own doing.
   const standing: Standing = isSending ? { kind: 'same', action: read } : standingOf(read, now);
   const action = standing.kind === 'same' ? standing.action : read;

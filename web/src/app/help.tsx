@@ -1,16 +1,6 @@
 import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
-import { useAllShortcuts } from './shortcuts';
-
-const NAMES: Record<string, string> = {
-  'mod+k': '⌘K or Ctrl K',
-  arrowup: '↑',
-  arrowdown: '↓',
-  arrowleft: '←',
-  arrowright: '→',
-  enter: 'Enter',
-  escape: 'Esc',
-};
+import { nameOfKey, useAllShortcuts } from './shortcuts';
 
 /** All keys that work on the screen behind it. */
 export default function Help({ onClose }: { onClose: () => void }) {
@@ -21,7 +11,7 @@ export default function Help({ onClose }: { onClose: () => void }) {
         {shortcuts.map((shortcut) => (
           <div key={shortcut.key} className="row">
             <dt className="keys-key">
-              <kbd>{NAMES[shortcut.key] ?? shortcut.key}</kbd>
+              <kbd>{nameOfKey(shortcut.key)}</kbd>
             </dt>
             <dd>{shortcut.title}</dd>
           </div>

@@ -7,7 +7,7 @@ import { reading } from '../api/queries';
 import type { ApplicationRow } from '../api/types';
 import { Dialog } from '../design/dialog';
 import { stateOf } from '../design/state';
-import { useAllShortcuts } from './shortcuts';
+import { nameOfKey, useAllShortcuts } from './shortcuts';
 import './palette.css';
 
 interface Choice {
@@ -43,7 +43,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     .map((shortcut) => ({
       id: `key ${shortcut.key}`,
       title: shortcut.title,
-      note: `key ${shortcut.key}`,
+      note: `key ${nameOfKey(shortcut.key)}`,
       run: shortcut.run,
     }));
   const applications: Choice[] = (data?.items ?? []).map((row) => ({

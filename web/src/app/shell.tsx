@@ -109,7 +109,10 @@ function PersonMenu({ onHelp }: { onHelp: () => void }) {
     // Not modal: that would lock scrolling with a style element, which the policy refuses.
     <Menu.Root modal={false}>
       <Menu.Trigger className="button button-quiet shell-person">
-        <span className="truncate">{session?.name || 'local'}</span> ▾
+        <svg viewBox="0 0 16 16" className="shell-person-mark" aria-hidden="true">
+          <path d="M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6Zm-6 6c.6-2.6 3-4 6-4s5.4 1.4 6 4" />
+        </svg>
+        <span className="truncate shell-person-name">{session?.name || 'local'}</span> ▾
       </Menu.Trigger>
       <Menu.Portal>
         <Menu.Content className="menu" align="end" sideOffset={6}>

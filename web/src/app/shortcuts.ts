@@ -9,6 +9,21 @@ export interface Shortcut {
   run: () => void;
 }
 
+const NAMES: Record<string, string> = {
+  'mod+k': '⌘K or Ctrl K',
+  arrowup: '↑',
+  arrowdown: '↓',
+  arrowleft: '←',
+  arrowright: '→',
+  enter: 'Enter',
+  escape: 'Esc',
+};
+
+/** A key as it is written on keyboards. */
+export function nameOfKey(key: string): string {
+  return NAMES[key] ?? key;
+}
+
 let shortcuts: readonly Shortcut[] = [];
 const listeners = new Set<() => void>();
 

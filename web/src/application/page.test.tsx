@@ -66,6 +66,19 @@ describe('the application', () => {
     expect(await violations(container)).toEqual([]);
   });
 
+  it('does not say that all is as Git says where Git is ahead', async () => {
+    const inSync = drift({ status: 'inSync', reason: 'every object is as Git says', clusters: [] });
+    openScreen('/applications/shop', {
+      ...ANSWERS,
+      'GET /applications/shop': application({ head: 'f00dfeed', runningCommit: 'cafebabe' }),
+      'GET /applications/shop/drift': inSync,
+    });
+
+    const difference = within(await screen.findByRole('region', { name: 'Difference' }));
+    expect(await difference.findByText(/every object is as that release says/)).toBeTruthy();
+    expect(difference.queryByText(/as Git says/)).toBeNull();
+  });
+
   it('sums objects over clusters, trouble first, and leads to the one in trouble', async () => {
     const user = userEvent.setup();
     const { address } = openScreen('/applications/shop', ANSWERS);

@@ -77,6 +77,8 @@ function Missing({ missing }: { missing: Readonly<Record<string, string>> }) {
 
 function Difference({ application, drift }: { application: Application; drift: Drift | undefined }) {
   const isAhead = application.head !== '' && application.head !== application.runningCommit;
+  // It was compared with that release, not with what Git says by now.
+  const reason = isAhead && drift?.status === 'inSync' ? 'every object is as that release says' : drift?.reason;
   return (
     <>
       {isAhead && (
@@ -96,9 +98,9 @@ function Difference({ application, drift }: { application: Application; drift: D
       )}
       {drift ? (
         <p className="breakable">
-          {drift.reason ? (
+          {reason ? (
             <>
-              <StateShape status={drift.status} label={stateOf(drift.status).word} /> {drift.reason}
+              <StateShape status={drift.status} label={stateOf(drift.status).word} /> {reason}
             </>
           ) : (
             <StateWord

@@ -6,8 +6,6 @@ import type { ClusterStrip } from './version-strip';
 const MOST_STRIPS = 40;
 /** No shorter: the first minutes of an application are not stretched over the page. */
 const LEAST_MS = 600_000;
-/** Narrower than this share of the whole, a commit's name has no room. */
-const ROOM = 0.09;
 
 /** Each cluster's versions over time, one colour for each version. */
 export function StripChart({
@@ -57,12 +55,10 @@ export function StripChart({
                   aria-pressed={chosen === segment.commit}
                   onClick={() => onChoose(segment.commit)}
                 >
-                  {width > ROOM && (
-                    <code aria-hidden="true">
-                      {segment.isReturn && '↺ '}
-                      {shortCommit(segment.commit)}
-                    </code>
-                  )}
+                  <code aria-hidden="true">
+                    {segment.isReturn && '↺ '}
+                    {shortCommit(segment.commit)}
+                  </code>
                 </button>
               );
             })}

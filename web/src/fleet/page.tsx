@@ -159,7 +159,7 @@ function Filters({
   const under = (runs.data?.items ?? []).filter((run) => !run.finished || run.id === search.wave);
   const isUnknown = search.wave && !under.some((run) => run.id === search.wave);
   return (
-    <div className="row wrap fleet-filters">
+    <div className="row wrap filters">
       <label className="row">
         <span className="spoken">Search clusters</span>
         <input

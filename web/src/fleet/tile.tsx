@@ -20,6 +20,7 @@ export function Tile({
   isChosen: boolean;
   onOpen: () => void;
 }) {
+  const { applications } = cluster;
   const mark = markOf(cluster);
   const taints = cluster.taints.filter((taint) => !taint.key.startsWith('volary.dev/'));
   return (
@@ -49,14 +50,10 @@ export function Tile({
       )}
       <Loads cluster={cluster} />
       <span className="muted small tile-facts">
-        {[
-          cluster.facts ? cluster.facts.version : 'version not known',
-          cluster.applications === null || cluster.applications === undefined
-            ? ''
-            : `${cluster.applications} ${cluster.applications === 1 ? 'application' : 'applications'}`,
-        ]
-          .filter(Boolean)
-          .join(' · ')}
+        <span>{cluster.facts ? cluster.facts.version : 'version not known'}</span>{' '}
+        {typeof applications === 'number' && (
+          <span>{`${applications} ${applications === 1 ? 'application' : 'applications'}`}</span>
+        )}
       </span>
       {taints.length > 0 && (
         <span className="row wrap">

@@ -73,7 +73,7 @@ function Filters({ days, at }: { days: string; at: number }) {
   const known = applications.data?.items ?? [];
   const projects = [...new Set(known.map((each) => each.project))].filter(Boolean).sort();
   return (
-    <div className="row wrap insights-filters">
+    <div className="row wrap filters">
       <label className="row">
         <span>Project</span>
         <select value={search.project ?? ''} onChange={(event) => change({ project: event.target.value })}>

@@ -8,6 +8,7 @@ import { usePreferences } from '../app/preferences';
 import { useChangeSearch } from '../app/search-params';
 import { Commit } from '../design/commit';
 import { useHeldOrder } from '../design/held-order';
+import { useIsNarrow } from '../design/narrow';
 import { Empty, Failed, Loading } from '../design/placeholders';
 import { stateOf } from '../design/state';
 import { StateShape } from '../design/state-shape';
@@ -99,6 +100,7 @@ function Search() {
 }
 
 const NAME = 240;
+const NARROW_NAME = 140;
 const PLACE = 116;
 const RELEASED = 120;
 const HEAD = 32;
@@ -128,8 +130,9 @@ function Table({
     },
   });
   useEffect(() => rows.measure(), [rows, height]);
-  const columns = `minmax(${NAME}px, 1.4fr) repeat(${places.length}, minmax(${PLACE}px, 1fr)) ${RELEASED}px`;
-  const width = NAME + places.length * PLACE + RELEASED;
+  const name = useIsNarrow() ? NARROW_NAME : NAME;
+  const columns = `minmax(${name}px, 1.4fr) repeat(${places.length}, minmax(${PLACE}px, 1fr)) ${RELEASED}px`;
+  const width = name + places.length * PLACE + RELEASED;
   return (
     <div
       ref={scroller}

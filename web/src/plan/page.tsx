@@ -77,7 +77,7 @@ function PlanForm({ isBusy, onAgain }: { isBusy: boolean; onAgain: () => void })
           data-search
           className="mono grow"
           value={commit}
-          placeholder="head of the branch"
+          placeholder="head of the branch, or a commit, branch, tag, pull/7/head"
           maxLength={253}
           pattern="[A-Za-z0-9._\/\-]*"
           spellCheck={false}

@@ -74,7 +74,7 @@ export function CellDrawer({
           {task.attempt > 1 && <span className="muted">attempt {task.attempt}</span>}
           {task.finished === null && task.deadline && (
             <span className="muted small">
-              has until <Time at={task.deadline} />
+              times out <Time at={task.deadline} />
             </span>
           )}
         </div>

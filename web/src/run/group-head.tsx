@@ -33,8 +33,13 @@ export function GroupHead({
       {group.stage && group.stage.status !== 'pending' && (
         <span className="small truncate group-stage" title={group.stage.reason}>
           <StateShape status={group.stage.status} label={stateOf(group.stage.status).word} />{' '}
-          {stageTitle(group.stage.name)}{' '}
-          {parsed(group.stage.started) !== null && <Elapsed from={group.stage.started} until={group.stage.finished} />}
+          {stageTitle(group.stage.name)}
+          {parsed(group.stage.started) !== null && (
+            <>
+              {' '}
+              <Elapsed from={group.stage.started} until={group.stage.finished} />
+            </>
+          )}
           {parsed(group.stage.deadline) !== null && group.stage.finished === null && <Remaining until={group.stage.deadline} />}
           {group.stage.reason && `: ${group.stage.reason}`}
         </span>
@@ -43,8 +48,8 @@ export function GroupHead({
   );
 }
 
-/** How long a soak, or whatever else has an end, still takes. */
+/** When the stage is over at the latest; a soak ends before. */
 function Remaining({ until }: { until: string | null }) {
   const left = ((parsed(until) ?? 0) - useNow()) / 1000;
-  return <span className="muted">{left > 0 ? `(${duration(left)} left) ` : '(its time is over) '}</span>;
+  return <span className="muted">{left > 0 ? ` (times out in ${duration(left)})` : ' (its time is over)'}</span>;
 }

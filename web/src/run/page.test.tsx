@@ -288,6 +288,20 @@ test('a question that is over says why, sends nothing and keeps the focus in sig
   expect(screen.queryByRole('dialog')).toBeNull();
 });
 
+test('a question says how things are when it is asked, not when its button was drawn', async () => {
+  const cancel = (under: string) => action('cancel', { body: {}, consequence: `what is under way on ${under} finishes` });
+  let known = cancel('asia');
+  api({ [`${RUN}/actions`]: () => ({ version: 9, items: [known] }) });
+  show(RUN);
+  const button = await screen.findByRole('button', { name: 'Cancel' });
+  known = cancel('eu and asia');
+
+  fireEvent.click(button);
+
+  const dialog = within(await screen.findByRole('dialog'));
+  expect(await dialog.findByText('what is under way on eu and asia finishes')).toBeTruthy();
+});
+
 test('marks of the time line are walked by arrows, and say what happened and when', async () => {
   api({ [RUN]: { ...smallRun(), summary: { ...smallRun().summary, finished: iso(60), status: 'failed' } } });
   const { container } = show(RUN);

@@ -24,7 +24,8 @@ class Question:
     role: analysis.Role
     #: The look it belongs to.
     time: datetime
-    #: The moment the interval ends that is asked about; `time`, but for an earlier release.
+    #: The moment the interval ends that is asked about; `time`, but for an earlier release and
+    #: where data come late.
     until: datetime
     #: `until` is not now.
     is_past: bool = False
@@ -62,7 +63,12 @@ class Question:
         totals: tuple[float, ...] = (),
     ) -> analysis.Measurement:
         """Return what an answer says, with whom and what it was asked about."""
-        shown = "previous" if self.until != self.time else self.side.value
+        shown = self.side.value
+        if (
+            self.rule.strategy is analysis.Strategy.PREVIOUS
+            and self.role is analysis.Role.REFERENCE
+        ):
+            shown = "previous"
         if self.rule.strategy is analysis.Strategy.NOT_UPDATED:
             is_new = self.role is analysis.Role.JUDGED
             shown = "updated" if is_new else "not updated"

@@ -47,7 +47,9 @@ def judge_looks(
     now: datetime,
 ) -> analysis.Verdict:
     """Judge the looks at the clusters of all series, of which there has to be one."""
-    judged = _judge_looks(rule, seen, series) if seen else _Judged(missing=_unseen(series, now))
+    judged = (
+        _judge_looks(rule, seen, series) if seen else _Judged(missing=_unseen(rule, series, now))
+    )
     has_ended = now >= max(cluster_series.ends for cluster_series in series)
     missing = judged.missing
     if not missing and has_ended and rule.no_data is NoData.HOLD:
@@ -81,9 +83,10 @@ def _least_found(rule: analysis.Rule, grounds: evidence.Blocks) -> float | None:
     return power.least_found(tested, evidence.measured(rule, grounds), test)
 
 
-def _unseen(series: Sequence[analysis.Series], now: datetime) -> str:
+def _unseen(rule: analysis.Rule, series: Sequence[analysis.Series], now: datetime) -> str:
     if any(measurement.time <= now for one in series for measurement in one.measurements):
-        return "nothing has been measured since the warm-up"
+        since = "since the warm-up" if rule.warm_up else "about the time since it began"
+        return f"nothing has been measured {since}"
     return "nothing has been measured yet"
 
 
@@ -115,7 +118,7 @@ class _Judged:
 def _uncovered(rule: analysis.Rule, series: Sequence[analysis.Series], done: int) -> str:
     """Say that fewer than half of the planned looks could be judged; empty: no fewer."""
     planned = max(
-        math.floor((one.ends - one.started - rule.warm_up) / rule.interval) for one in series
+        math.floor((one.ends - one.started - rule.unjudged) / rule.interval) for one in series
     )
     if 2 * done < planned:
         return f"only {done} of {phrases.count(planned, 'look')} could be judged"

@@ -73,8 +73,8 @@ def at_cluster(
     rule: analysis.Rule, series: analysis.Series, now: datetime | None = None
 ) -> tuple[Look, ...]:
     """Return the looks at one cluster after the warm-up, up to `now`, in their order."""
-    # A look is about the interval before it, no part of which may be warm-up.
-    begin = series.started + (rule.warm_up + rule.interval if rule.warm_up else rule.warm_up)
+    # A look is about an interval before it, no part of which may be warm-up.
+    begin = series.started + (rule.unjudged + rule.interval if rule.unjudged else rule.unjudged)
     moments: dict[datetime, list[analysis.Measurement]] = {}
     for measurement in series.measurements:
         if measurement.time >= begin and (now is None or measurement.time <= now):

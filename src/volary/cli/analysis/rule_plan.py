@@ -67,28 +67,46 @@ async def run(request: PlanRequest, form: forms.Form) -> int:
     opened = await opened_applications.open_application(request.path)
     console.show_problems(console.messages(), opened.warnings)
     plans = list(_plans(opened.application, request))
+    left_out = _left_out(opened.application)
     if form.is_document:
         output.show(
             {
                 "traffic": asdict(request.traffic),
                 "clusters": request.clusters,
                 "metrics": [plan.as_document() for plan in plans],
+                "notSimulated": left_out,
             },
             form,
         )
     elif plans:
         console.write_lines(_table(plans))
         console.write_lines(_sentences(plans, request))
-    else:
+    elif not left_out:
         console.write_text("no stage of the application measures anything")
+    if left_out and not form.is_document:
+        console.write_text(
+            f"not simulated, as traffic says nothing about it: {', '.join(left_out)}"
+        )
     return exit_codes.Exit.DONE
+
+
+def _left_out(application: applications.Application) -> list[str]:
+    """Return the metrics that do not depend on traffic, each with its stage."""
+    return [
+        f"{rule.name} of {stage}"
+        for stage, options in metric_trials.measured_stages(application)
+        for rule in options.metrics
+        if rule.is_of_pods
+    ]
 
 
 def _plans(application: applications.Application, request: PlanRequest) -> Iterator[RulePlan]:
     for stage, options in metric_trials.measured_stages(application):
-        for rule in (rule for rule in options.metrics if not rule.dry_run):
-            duration = options.duration or rule.warm_up + _LOOKS * rule.interval
-            looks = max(1, int((duration - rule.warm_up) / rule.interval))
+        for rule in options.metrics:
+            if rule.dry_run or rule.is_of_pods:
+                continue
+            duration = options.duration or rule.unjudged + _LOOKS * rule.interval
+            looks = max(1, int((duration - rule.unjudged) / rule.interval))
             most = _MOST_LOOKS // (looks * request.clusters)
             runs = min(request.runs, max(_FEWEST_RUNS, most))
             setting = rule_plans.Setting(request.traffic, duration, request.clusters, runs)

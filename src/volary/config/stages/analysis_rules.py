@@ -31,6 +31,7 @@ BUILT_IN = {
     "request-success-rate": analysis.Deviation.LOW,
     _DURATION: analysis.Deviation.HIGH,
     COUNTED: analysis.Deviation.HIGH,
+    **dict.fromkeys((metric.value for metric in analysis.PodMetric), analysis.Deviation.HIGH),
 }
 
 _QUANTILE = "histogram_quantile("
@@ -38,6 +39,7 @@ _QUANTILE = "histogram_quantile("
 #: Between two looks.
 SHORTEST = timedelta(seconds=1)
 _LONGEST_QUERY = timedelta(minutes=5)
+_LONGEST_DELAY = timedelta(hours=1)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METRICS, _HTTPS = "metrics", "https"
@@ -73,7 +75,7 @@ def convert(
     options = replace(options, scoring=score_rules.convert(reading, read, measured, path))
     check_unit(reading, read.duration, (*path, "duration"))
     for rule in measured:
-        first = rule.warm_up + rule.interval
+        first = rule.unjudged + rule.interval
         if timedelta(0) < read.duration < first:
             after = query_placeholders.interval_text(first)
             message = f"{rule.name} is never judged: its first look is after {after}"
@@ -253,6 +255,9 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     built_in = name if is_built_in else ""
     rule = replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
     _check_values(reading, rule, path)
+    _check_pods(reading, rule, path)
+    if rule.delay > _LONGEST_DELAY:
+        reading.error((*path, "delay"), "must be at most 1h")
     return _with_direction(reading, read, rule, path)
 
 
@@ -269,6 +274,27 @@ def _check_values(reading: readings.Reading, rule: analysis.Rule, path: yaml.Pat
         message = f"{rule.name}: the quantile of few requests is another one than that of many"
         hint = "CANARY_BASELINE compares as many; or count slow requests, kind: proportion"
         reading.warn(path, message, hint)
+
+
+def _check_pods(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path) -> None:
+    """Note what cannot be asked of a cluster about its pods."""
+    if not rule.is_of_pods:
+        return
+    if rule.provider:
+        message = f"the cluster itself is asked for {rule.name}"
+        reading.error((*path, "provider"), message, "remove it")
+    if rule.delay:
+        message = f"a cluster tells {rule.name} as it is now"
+        reading.error((*path, "delay"), message, "remove it")
+    compared = (analysis.Strategy.CANARY_BASELINE, analysis.Strategy.CANARY_PRIMARY)
+    if rule.strategy is _LITERAL:
+        return
+    if rule.strategy not in compared:
+        message = f"a cluster tells {rule.name} of its own pods, as they are now"
+        reading.error((*path, "strategy"), message, "write THRESHOLD or CANARY_BASELINE")
+    elif rule.strategy is compared[1] and analysis.PodMetric(rule.built_in).is_count:
+        message = f"{rule.name} counts since a pod began, and primary's pods are older"
+        reading.error((*path, "strategy"), message, "write THRESHOLD or CANARY_BASELINE")
 
 
 def _with_direction(

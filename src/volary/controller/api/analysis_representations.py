@@ -66,7 +66,8 @@ class MetricAnalysis(representations.Representation, frozen=True):
     stage: str
     metric: str
     query: str
-    #: ``ratio``, ``perSecond``, ``percent``, ``milliseconds``; empty: as the query has it.
+    #: ``ratio``, ``perSecond``, ``percent``, ``milliseconds``, ``cores`` or ``bytes``; empty: as
+    #: the query has it.
     unit: str
     bounds: Bounds
     series: tuple[Series, ...]

@@ -6,6 +6,7 @@ not decided here.
 """
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
@@ -53,6 +54,8 @@ from volary.tenancy import membership
 
 _Page = records.Page
 _POLL_SECONDS = 1.0
+#: Whole, or as it is shown.
+_HASH = re.compile(r"[0-9a-f]{7,40}")
 #: Runs under way of a page of which it is read what each waits for.
 _MOST_CAUSES = 20
 #: How an application stands that has a run under way.
@@ -523,7 +526,7 @@ class Service:
         status = application_statuses.of_record(known)
         run_request = run_requests.RunRequest(
             id="plan",
-            commit=commit or await self.dependencies.repositories.fetch_head(known.repository),
+            commit=await self._commit_of(known.repository, commit),
             kind=kind,
             reason="plan",
             at=self.dependencies.clock.now(),
@@ -547,6 +550,14 @@ class Service:
                 raise
             raise masker.clean_error(error) from None
         return conversions.of_plan(shown)
+
+    async def _commit_of(self, repository: str, named: str) -> str:
+        """Return the commit that is named; one by its hash as it is, and what is new is fetched."""
+        repositories = self.dependencies.repositories
+        if not named:
+            return await repositories.fetch_head(repository)
+        is_hash = _HASH.fullmatch(named) is not None
+        return named if is_hash else await repositories.find(repository, named)
 
     async def _application(self, name: str) -> records.ApplicationRecord:
         return refusals.required(await self.store.applications.get(name), "application", name)

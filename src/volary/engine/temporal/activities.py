@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
@@ -263,6 +264,9 @@ class _Performance:
     ) -> None:
         self._hosted = hosted
         self._context = context
+        # Its limit is a moment of the service's clock, and this machine may have another time.
+        ahead = hosted.clock.now() - activity.info().started_time
+        self._deadline = context.deadline + ahead
         self._lease = lease
         self._pause = given.heartbeat_seconds / _BEATS
         self._handle = activity.client().get_async_activity_handle(
@@ -311,8 +315,9 @@ class _Performance:
 
     async def _carry_out(self) -> statuses.Outcome:
         with self._hosted.writing_under(self._lease):
+            context = replace(self._context, deadline=self._deadline)
             return await task_outcomes.outcome_of(
-                self._hosted.performer, self._context, self._reporter, self._was_broken_off
+                self._hosted.performer, context, self._reporter, self._was_broken_off
             )
 
     def _was_broken_off(self) -> bool:

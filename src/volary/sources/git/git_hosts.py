@@ -54,6 +54,10 @@ class Heads:
     branches: Mapping[str, str] = field(default_factory=dict)
 
 
+class NoSuchReferenceError(errors.UserError):
+    """The host has no reference of this name; some hosts say so, others send nothing."""
+
+
 class Remote(Protocol):
     """A repository on its host."""
 
@@ -132,6 +136,9 @@ def printable(text: str) -> str:
 def fetch_error(url: str, complaint: str) -> errors.VolaryError:
     """Return the error for a complaint of libgit2, git, ssh or the host."""
     where = git_addresses.mask(url)
+    if re.search(_NO_REFERENCE, complaint, re.IGNORECASE):
+        said = errors.Problem(f"{where}: {printable(complaint)}")
+        return NoSuchReferenceError(said)
     for pattern, message, hint in _KNOWN:
         if re.search(pattern, complaint, re.IGNORECASE):
             return errors.user_error(f"{where}: {message}", hint=hint)
@@ -139,6 +146,8 @@ def fetch_error(url: str, complaint: str) -> errors.VolaryError:
     return errors.TemporaryError(f"{where} cannot be {what}: {printable(complaint)}")
 
 
+#: What git says of a reference that the host does not have.
+_NO_REFERENCE = r"couldn't find remote ref"
 #: What disks say, mostly our own.
 _DISK = r"no space left on device|quota exceeded|read-only file system"
 

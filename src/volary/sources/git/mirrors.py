@@ -34,6 +34,7 @@ from volary.sources.git import (
 )
 
 _WANTED = "refs/volary/wanted"
+_REFS, _TAGS = "refs/", "refs/tags/"
 _LOG = logging.getLogger(__name__)
 
 _LOG = logging.getLogger(__name__)
@@ -115,6 +116,42 @@ class Mirror:
                 await asyncio.to_thread(self._merge_packs)
             return fetched
 
+    async def find(self, name: str) -> str:
+        """Return the commit that a branch, a tag or another reference of the host is at now.
+
+        It is brought here to be looked at, and what is followed stays as it is. Names are read as
+        Git reads them: ``main``, ``v1.2``, ``pull/7/head``, ``refs/merge-requests/7/head``.
+
+        Raises:
+            TemporaryError: The host cannot be reached, or is slow.
+            UserError: The host has nothing of this name, or refuses us.
+        """
+        async with self._busy:
+            for reference in _references(name):
+                await asyncio.to_thread(self._drop_wanted)
+                with contextlib.suppress(git_hosts.NoSuchReferenceError):
+                    await self._host.fetch([f"+{reference}:{_WANTED}"], depth=0)
+                if commit := await asyncio.to_thread(self._wanted):
+                    await asyncio.to_thread(self._merge_packs)
+                    return commit
+        raise errors.user_error(
+            f"{self._location} has no branch or tag {name}",
+            hint="name a commit, a branch or a tag; a pull request by its reference, such as"
+            " pull/7/head (GitHub) or merge-requests/7/head (GitLab)",
+        )
+
+    def _drop_wanted(self) -> None:
+        if self._opened.references.get(_WANTED) is not None:
+            self._opened.references.delete(_WANTED)
+
+    def _wanted(self) -> str:
+        """Return the commit that was fetched last for somebody; empty: none was."""
+        reference = self._opened.references.get(_WANTED)
+        try:
+            return str(reference.peel(pygit2.Commit).id) if reference is not None else ""
+        except (pygit2.GitError, KeyError):
+            return ""
+
     async def ensure(self, commit: str) -> None:
         """Make sure that a commit can be read; one that is missing is asked for once.
 
@@ -134,8 +171,9 @@ class Mirror:
                 await asyncio.to_thread(self._merge_packs)
             if not await asyncio.to_thread(self._has, commit):
                 gone = errors.user_error(
-                    f"{self._location} does not have the commit {commit} any more",
-                    hint="it was left behind by a force-push, or its branch was deleted",
+                    f"{self._location} does not have the commit {commit}",
+                    hint="it was never pushed there, or a force-push left it behind, or its branch"
+                    " was deleted",
                 )
                 self._missing.add(commit, gone)
                 raise gone
@@ -367,6 +405,16 @@ def _clean(path: Path) -> None:
             leftover.unlink(missing_ok=True)
     for unfinished in path.glob(f"{packs.MERGING}*"):
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _references(name: str) -> list[str]:
+    """Return the references that a name may stand for, those of branches first."""
+    possible = (
+        (name,)
+        if name.startswith("refs/")
+        else (git_hosts.HEADS + name, _TAGS + name, _REFS + name)
+    )
+    return [each for each in possible if pygit2.reference_is_valid_name(each)]
 
 
 def _refspec(branch: str) -> str:

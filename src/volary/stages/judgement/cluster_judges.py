@@ -20,7 +20,7 @@ from volary.model import analysis, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
-from volary.stages.judgement import findings, http_checks
+from volary.stages.judgement import findings, http_checks, pod_metrics
 from volary.stages.runtime import contexts
 
 #: A query that can be asked about any stretch of time.
@@ -93,6 +93,8 @@ class Judge:
     rules: tuple[analysis.Rule, ...]
     names: query_names.Names = field(default_factory=query_names.Names)
     http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
+    #: Asks the cluster about pods; None: there is none to be asked.
+    pods: pod_metrics.PodMetrics | None = None
     #: When the last successful analysis began; None: there was none.
     previous: datetime | None = None
     #: How the verdicts become one; None: each of them decides.
@@ -299,10 +301,11 @@ class Judge:
                 return [Side(new_version(self.context.begun), judged, here)]
 
     async def _measure(self, rule: analysis.Rule, side: Side, at: datetime) -> analysis.Measurement:
-        until = self.period.started if side.role is analysis.Role.BUDGET else at
+        asked_until = self.period.started if side.role is analysis.Role.BUDGET else at
+        until = asked_until - rule.delay
         is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
         if is_earlier and side.role is analysis.Role.REFERENCE and self.previous is not None:
-            until = self.previous + (at - self.period.started)
+            until = self.previous + (until - self.period.started)
         question = meters.Question(
             rule=rule,
             application=self.context.application,
@@ -318,14 +321,22 @@ class Judge:
             return question.nothing(rule.query, "every cluster of the run has this release")
         try:
             async with asyncio.timeout(rule.timeout.total_seconds()):
-                if rule.name in self.http:
-                    reach = self.context.options.permissions.reach
-                    return await http_checks.measure(self.http[rule.name], question, reach)
-                return await self.context.meter.measure(question)
+                return await self._ask(question)
         except TimeoutError:
             return question.failure(f"no answer within {rule.timeout.total_seconds():g} s")
         except errors.VolaryError as error:
             return question.failure(str(error))
+
+    async def _ask(self, question: meters.Question) -> analysis.Measurement:
+        name = question.rule.name
+        if name in self.http:
+            reach = self.context.options.permissions.reach
+            return await http_checks.measure(self.http[name], question, reach)
+        if not question.rule.is_of_pods:
+            return await self.context.meter.measure(question)
+        if self.pods is None:
+            return question.failure("there is no cluster to be asked", name)
+        return await self.pods.measure(question)
 
 
 def new_version(begun: contexts.Stages) -> variant.Variant:
@@ -373,6 +384,7 @@ async def open_judge(
     running: list[manifest.Manifest] = []
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
+    pods = pod_metrics.PodMetrics(context.client, context.application, source, running, home)
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(
@@ -381,6 +393,7 @@ async def open_judge(
         rules=all_rules(options),
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={http_check.rule.name: http_check for http_check in options.http},
+        pods=pods,
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
         scoring=options.scoring,
     )

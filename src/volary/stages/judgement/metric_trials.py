@@ -130,10 +130,12 @@ class Trial:
         moment: Moment,
         trial_findings: list[TrialFinding],
     ) -> list[analysis.Verdict]:
-        rule = replace(written, warm_up=timedelta(0))
+        # There is no beginning here before which nothing counts.
+        rule = replace(written, warm_up=timedelta(0), delay=timedelta(0))
         looks = 1 if _is_request(rule, options) else moment.looks
-        started = moment.at - looks * rule.interval
-        period = cluster_judges.AnalysisPeriod(started, moment.at, moment.at)
+        at = moment.at - written.delay
+        started = at - looks * rule.interval
+        period = cluster_judges.AnalysisPeriod(started, at, at)
         judges = {
             target: cluster_judges.Judge(
                 context=contexts.MeasuringContext(
@@ -152,7 +154,7 @@ class Trial:
                 http={http_check.rule.name: http_check for http_check in options.http},
                 previous=moment.previous,
                 scoring=options.scoring,
-                is_past=not moment.is_now,
+                is_past=not moment.is_now or at != moment.at,
             )
             for target, names in self.names.items()
         }
@@ -161,11 +163,11 @@ class Trial:
                 await judge.look(rule, started + number * rule.interval)
         if rule.strategy is analysis.Strategy.PREVIOUS and moment.previous is None:
             why = "nothing to compare with; --previous TIME says when the analysis before it began"
-            return [judge.first(rule, moment.at, why) for judge in judges.values()]
+            return [judge.first(rule, at, why) for judge in judges.values()]
         series = {target: judge.series(rule) for target, judge in judges.items()}
-        judged = fleet_verdicts.judge(rule, series, moment.at)
+        judged = fleet_verdicts.judge(rule, series, at)
         for target, decided in judged.decided.items():
-            judges[target].publish(decided, judged.own[target], judged.pooled, moment.at)
+            judges[target].publish(decided, judged.own[target], judged.pooled, at)
         return list(judged.decided.values())
 
 

@@ -117,7 +117,8 @@ async def test_nobody_to_ask_is_an_answer() -> None:
 
 
 def test_the_names_of_built_in_queries_are_those_that_files_may_use() -> None:
-    assert set(analysis_rules.BUILT_IN) == set(query_templates.NAMES)
+    of_pods = {metric.value for metric in analysis.PodMetric}
+    assert set(analysis_rules.BUILT_IN) == {*query_templates.NAMES, *of_pods}
     assert analysis_rules.COUNTED == query_templates.ERRORS
 
 

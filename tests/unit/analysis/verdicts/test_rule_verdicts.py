@@ -144,6 +144,16 @@ def test_what_is_measured_during_the_warm_up_does_not_count() -> None:
     assert "since the warm-up" in judge(rule, alone([[9], [9]], planned=9), 2).sentence
 
 
+def test_where_data_come_late_the_first_look_that_counts_is_later() -> None:
+    late = replace(THRESHOLD, delay=2 * MINUTE)
+
+    assert judge(late, alone([[9], [9], [0], [0]])).result is Result.PASS
+    assert judge(late, alone([[0], [0], [9], [0]])).result is Result.FAIL
+    assert judge(replace(late, warm_up=MINUTE), alone([[9]] * 3 + [[0]])).result is Result.PASS
+    early = judge(late, alone([[9], [9]], planned=9), 2).sentence
+    assert "nothing has been measured about the time since it began" in early
+
+
 def test_a_look_with_too_few_samples_says_nothing() -> None:
     rule = replace(THRESHOLD, minimum_samples=3)
 

@@ -210,6 +210,35 @@ async def test_a_commit_that_a_force_push_left_behind_is_found_or_said_to_be_gon
             await mirror.ensure("0123456789" * 4)
 
 
+async def test_what_is_named_is_found_on_the_host_though_nobody_follows_it(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    main = upstream.publish({"a": "1"})
+    upstream.git("checkout", "-q", "-b", "feature/bigger")
+    proposed = upstream.commit({"a": "2"}, "propose it")
+    upstream.git("push", "-q", "origin", "HEAD:refs/pull/7/head")
+    branch = upstream.commit({"a": "3"})
+    upstream.push("feature/bigger")
+    upstream.git("tag", "-a", "v1.2", "-m", "a release", proposed)
+    upstream.git("push", "-q", "origin", "v1.2")
+    async with mirrors.open_mirrors(tmp_path / "data") as all_of_them:
+        mirror = all_of_them.mirror(spec_of(upstream))
+        await mirror.fetch("main")
+        found = [
+            await mirror.find(name)
+            for name in ("feature/bigger", "v1.2", "pull/7/head", "refs/pull/7/head", "main")
+        ]
+        with pytest.raises(errors.UserError, match="no branch or tag feature/smaller"):
+            await mirror.find("feature/smaller")
+        with pytest.raises(errors.UserError, match=r"no branch or tag a\.\.b"):
+            await mirror.find("a..b")
+        read = await mirror.repository.resolve(found[2])
+
+        assert found == [branch, proposed, proposed, proposed, main]
+        assert read.subject == "propose it"
+        assert (await mirror.fetch("main")).update is None, "what is followed stays"
+
+
 def collect_garbage(data: Path) -> None:
     """What an operator does, or a job of the machine."""
     [path] = data.glob("*.git")

@@ -125,6 +125,10 @@ async def test_a_branch_is_followed(host: Host, upstream: Upstream, tmp_path: Pa
     assert (first.branch, first.head) == ("main", old)
     assert moved.update == mirrors.RefUpdate("main", old, new)
     assert await mirror.repository.changed_paths(old, new) == ("b",)
+    upstream.git("push", "-q", "origin", f"{old}:refs/pull/7/head")
+    assert await mirror.find("pull/7/head") == old
+    with pytest.raises(errors.UserError, match="no branch or tag pull/8/head"):
+        await mirror.find("pull/8/head")
 
 
 async def test_a_key_that_is_not_let_in_is_refused(

@@ -150,6 +150,23 @@ async def test_an_earlier_release_is_asked_about_the_same_moment_of_its_analysis
     ]
 
 
+async def test_where_data_come_late_each_look_asks_about_an_earlier_interval() -> None:
+    meter, before = Meter(), START - timedelta(days=1)
+    rule = replace(RULE, delay=MINUTE)
+    previous = replace(rule, strategy=analysis.Strategy.PREVIOUS, expected=None)
+
+    await judge(meter, rule).look(rule, START + 3 * MINUTE)
+    await judge(meter, previous, previous=before).look(previous, START + 3 * MINUTE)
+
+    assert [(each.time, each.until) for each in meter.asked] == [
+        (START + 3 * MINUTE, START + 2 * MINUTE),
+        (START + 3 * MINUTE, START + 2 * MINUTE),
+        (START + 3 * MINUTE, before + 2 * MINUTE),
+    ]
+    shown = [question.answer("q", (1.0,)).variant for question in meter.asked]
+    assert shown == ["canary", "primary", "previous"]
+
+
 async def test_with_nobody_to_compare_with_that_is_the_answer() -> None:
     report = stage_contexts.Report()
     rule = replace(RULE, strategy=analysis.Strategy.NOT_UPDATED, expected=None)

@@ -32,6 +32,8 @@ class Behaviour:
     never_ready: bool = False
     #: Exits with an error so long after each start; None when it does not crash.
     crash_after: float | None = None
+    #: It exits because it took more memory than it may.
+    out_of_memory: bool = False
     #: Jobs: exits by itself after so long; None for the default of the node.
     run_for: float | None = None
     #: From the request to stop until it is gone, at most the grace period.
@@ -184,6 +186,7 @@ _READERS: Mapping[str, Callable[[str], bool | float]] = {
     "ready-delay": seconds,
     "never-ready": truth,
     "crash-after": seconds,
+    "out-of-memory": truth,
     "run-for": seconds,
     "stop-delay": seconds,
     "error-rate": share,

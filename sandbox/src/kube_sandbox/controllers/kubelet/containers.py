@@ -179,10 +179,12 @@ def _started(run: Run, nature: Nature, at: times.Instant) -> Run:
 
 
 def _ended(run: Run, nature: Nature, timing: Timing, at: times.Instant) -> Run:
-    code = 1 if nature.behaviour.crash_after is not None else 0
+    code, reason = 0, "Completed"
+    if nature.behaviour.crash_after is not None:
+        code, reason = (137, "OOMKilled") if nature.behaviour.out_of_memory else (1, "Error")
     terminated: json.JsonObject = {
         "exitCode": code,
-        "reason": "Error" if code else "Completed",
+        "reason": reason,
         "startedAt": run.stamp,
         "finishedAt": at.stamp,
     }

@@ -105,6 +105,15 @@ def test_a_failure_is_repeated_as_the_policy_says(policy: str, expected: Stage) 
     assert seen[-1][0] is expected
 
 
+def test_one_that_takes_too_much_memory_is_killed_for_it() -> None:
+    nature = _nature(crash_after=1.0, out_of_memory=True)
+    started = containers.moved(containers.created(_at(0)), nature, TIMING, _at(1))
+    ended = containers.moved(started, nature, TIMING, _at(2))
+
+    assert ended.terminated is not None
+    assert (ended.terminated["exitCode"], ended.terminated["reason"]) == (137, "OOMKilled")
+
+
 def test_ready_after_the_delay_or_never() -> None:
     run = containers.moved(containers.created(_at(0)), _nature(), TIMING, _at(1))
 

@@ -29,7 +29,12 @@ _MOST_METRICS = 200
 _POOLED = ""
 _UNITS = {analysis.Kind.PROPORTION: "ratio", analysis.Kind.RATE: "perSecond"}
 #: Of the queries that Volary brings along.
-_BUILT_IN_UNITS = {"request-duration": "milliseconds", "request-success-rate": "percent"}
+_BUILT_IN_UNITS = {
+    "request-duration": "milliseconds",
+    "request-success-rate": "percent",
+    analysis.PodMetric.CPU.value: "cores",
+    analysis.PodMetric.MEMORY.value: "bytes",
+}
 
 
 @dataclass(slots=True)

@@ -25,8 +25,8 @@ _RELEASE = run_requests.KindName.RELEASE.value
 _ROLLBACKS = tuple(kind.value for kind in run_requests.KindName if kind.is_rollback)
 
 FREQUENCY = (
-    "releases that succeeded, with or without exceptions, for each day (UTC); high is the 90th "
-    "percentile of the days"
+    "releases that succeeded, with or without exceptions, for each day (UTC): the mean, the median "
+    "and the 90th percentile of the days"
 )
 LEAD_TIME = (
     "from the moment the controller saw a commit first to the end of the first run that brought it "

@@ -14,9 +14,14 @@ _MOST, _FIRST = 5_000, 1_000
 
 
 def chart(run_id: str, events: Iterable[records.FeedEvent]) -> analysis_representations.RunTraffic:
-    """Return how traffic moved, from a run's events in the order they happened."""
-    samples = [_sample(event.record) for event in events if event.record.event == EVENT]
-    now = {sample.cluster: sample for sample in samples}
+    """Return how traffic moved, from a run's events in the order they were kept.
+
+    What clusters report at about the same time may be kept in another order than it happened, as
+    it comes on several ways; what one cluster reports is kept in order.
+    """
+    kept = [_sample(event.record) for event in events if event.record.event == EVENT]
+    now = {sample.cluster: sample for sample in kept}
+    samples = sorted(kept, key=lambda sample: sample.at)
     shown = _shortened(samples)
     return analysis_representations.RunTraffic(
         run_id,

@@ -22,8 +22,8 @@ from volary.store import records
 
 #: Clusters of which it is said one by one what may be done about them.
 _MOST_CLUSTERS = 50
-#: Stands for a reason that is asked for, where only whether it can be done is wanted.
-_SOME_REASON = "reason"
+#: Stands for a reason that nobody has given yet; never shown.
+_SOME_REASON = "…"
 _GOOD = (statuses.TaskStatus.SUCCEEDED, statuses.TaskStatus.SKIPPED)
 
 
@@ -67,7 +67,7 @@ def _action(
         clusters=wish.clusters,
         enabled=not why_not,
         disabled_reason=why_not,
-        consequence="" if refusal else consequence,
+        consequence="" if refusal else consequence.replace(f": {_SOME_REASON}", ""),
         needs_reason=wish.needs_reason,
         reason_field=wish.reason_field,
         is_destructive=wish.is_destructive,

@@ -44,6 +44,22 @@ def test_samples_are_in_order_and_the_newest_of_each_cluster_is_how_it_is_now() 
     assert chart.omitted == 0
 
 
+def test_what_clusters_report_is_put_in_the_order_it_happened() -> None:
+    kept = [
+        event(1, wantedWeights=weights(10)),
+        event(9, wantedWeights=weights(50)),
+        event(3, "eu", wantedWeights=weights(10)),
+    ]
+    chart = traffic_charts.chart("run", kept)
+
+    assert [(item.cluster, item.at) for item in chart.samples] == [
+        ("us", AT + timedelta(seconds=1)),
+        ("eu", AT + timedelta(seconds=3)),
+        ("us", AT + timedelta(seconds=9)),
+    ]
+    assert [(item.cluster, item.wanted["canary"]) for item in chart.now] == [("eu", 10), ("us", 50)]
+
+
 def test_the_middle_of_too_many_is_left_out_and_counted() -> None:
     chart = traffic_charts.chart(
         "run", [event(number, wantedWeights=weights(1)) for number in range(6000)]

@@ -20,6 +20,8 @@ from volary.engine.runs import policies, run_builder, state
 from volary.engine.state_machine import events, machine
 from volary.model import statuses
 from volary.model.fleet import cluster_health, fleets, taints
+from volary.model.pipeline import pipelines
+from volary.model.pipeline.stage_kinds import added_stages, rollout_stages
 from volary.server.routes import bodies
 from volary.store import records
 
@@ -65,6 +67,7 @@ class ActionsOfAnyConversation(machine_invariants.AnyConversation):
         for action in (*offered, *here[0]):
             assert bool(action.disabled_reason) is not action.enabled
             assert bool(action.consequence) is action.enabled, action
+            assert "…" not in action.consequence, "no reason was given yet"
             if action.verb == "abandon":
                 assert action.enabled is not self.run.is_final
                 continue
@@ -186,6 +189,36 @@ def test_trying_again_and_going_without_say_what_begins_and_what_stays() -> None
         " a release; K8S_CANARY_ROLLOUT begins on asia"
     )
     assert (skip.needs_reason, skip.reason_field) == (True, "reason")
+
+
+def test_a_wave_is_promoted_for_a_reason_that_is_asked_for_and_not_made_up() -> None:
+    sync = pipelines.Stage(
+        rollout_stages.SYNC.name, rollout_stages.SyncOptions(), timeout=timedelta(minutes=10)
+    )
+    soak = pipelines.Stage(
+        added_stages.WAVE_GATE.name, added_stages.WaveGateOptions(timedelta(hours=1)), index=1
+    )
+    group = run_builder.Group(("us",), "first")
+    made = run_builder.RunSpec(
+        "shop",
+        "new7777",
+        (group,),
+        (sync,),
+        waves=(policies.WaveRule("first", ("us",)),),
+        steps=tuple(run_builder.WaveStep(stage, group, "first") for stage in (sync, soak)),
+    )
+    planned_run = run_builder.new_run("run-1", made, BEGINNING)
+    started = after(planned_run, events.Start(BEGINNING))
+    outcome = statuses.Outcome(SUCCEEDED, "applied", touched=True)
+    run = after(started, events.TaskFinished(at(1), started.current.id, "us", 1, outcome))
+
+    promote = find(offered(run), "promote")
+
+    assert (promote.needs_reason, promote.reason_field) == (True, "reason")
+    assert promote.consequence == (
+        "ends early what wave first waits for; its clusters are checked for health once more,"
+        " approvals are still needed; stage 2 of 2, WAVE_GATE in wave first: promoted by ana"
+    )
 
 
 def test_one_cluster_is_asked_about_alone() -> None:

@@ -1,0 +1,145 @@
+"""Releases that are judged by what the cluster itself tells of their pods."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import command_world
+from measured_world import findings
+from volary.concurrency import background_tasks
+
+V1, V2 = "simple:v1", "simple:v2"
+APPLICATION = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  service: {kind: Service, name: simple}
+  workloads: [{kind: Deployment, name: simple}]
+  pipeline:
+    stages:
+    - {name: K8S_CANARY_ROLLOUT, with: {replicas: 2}}
+    - name: ANALYSIS
+      with:
+        duration: 4s
+        holdFor: 1s
+        metrics:
+        - {name: pod-restarts, interval: 1s, expected: {max: 0}}
+        - {name: pod-oom-kills, interval: 1s, expected: {max: 0}}
+"""
+REST = """\
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: K8S_CANARY_CLEAN}
+"""
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "pods.metrics.k8s.io"},
+    "spec": {
+        "group": "metrics.k8s.io",
+        "scope": "Namespaced",
+        "names": {"plural": "pods", "singular": "pod", "kind": "PodMetrics"},
+        "versions": [
+            {
+                "name": "v1beta1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def measures(given: command_world.World, more: str = "") -> None:
+    """Given: an application file that measures, and a new version."""
+    (given.directory / "app.pipecd.yaml").unlink(missing_ok=True)
+    given.write({"volary.yaml": APPLICATION + more + REST}, message="Measure")
+    given.edit("deployment.yaml", V1, V2, message="Release v2")
+
+
+def values(ended: command_world.Ended, metric: str) -> list[list[float]]:
+    return [
+        each["document"]["values"]
+        for each in findings(ended, "measurement")
+        if each["metric"] == metric
+    ]
+
+
+async def test_pods_that_run_out_of_memory_take_the_release_back(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", "eu") as given:
+        await given.deployed()
+        given.running.clusters["eu"].faults.images.add(
+            "*simple:v2", "crash-after=1s,out-of-memory=true"
+        )
+        measures(given)
+        ended = await given.run("--strategy", "pipeline", "--output", "json")
+
+        assert ended.code == 1, ended
+        last = ended.events[-1]
+        assert last["status"] == "rolled_back", last
+        assert "on eu: " in last["reason"]
+        assert "is outside the expected ≤ 0" in last["reason"]
+        assert {*map(given.images, ("us", "eu"))} == {"example/simple:v1 2/2"}
+        told = {each["metric"] for each in findings(ended, "measurement")}
+        assert told == {"pod-restarts", "pod-oom-kills"}
+
+
+async def test_quiet_pods_pass_and_their_memory_is_judged_where_it_is_told(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us") as given:
+        await given.deployed()
+        measures(given, "        - {name: pod-memory, interval: 1s, expected: {max: 200000000}}\n")
+        silent = await given.run("--strategy", "pipeline", "--output", "json")
+        registry = given.running.clusters["us"].registry
+        create(registry, DEFINITION)
+        given.edit("deployment.yaml", V2, "simple:v3", message="Release v3")
+        async with background_tasks.in_background(tell(registry, "90Mi")):
+            good = await given.run("--strategy", "pipeline", "--output", "json")
+        given.edit("deployment.yaml", "simple:v3", "simple:v4", message="Release v4")
+        async with background_tasks.in_background(tell(registry, "400Mi")):
+            greedy = await given.run("--strategy", "pipeline", "--output", "json")
+
+        assert silent.code == 1, silent
+        assert "it has no metrics-server" in json.dumps(findings(silent, "measurement"))
+        assert good.code == 0, good
+        assert values(good, "pod-restarts")[0] == [0.0, 0.0]
+        assert values(good, "pod-memory")[-1] == [90 * 2.0**20] * 2
+        assert greedy.code == 1, greedy
+        assert "pod-memory on us" in greedy.events[-1]["reason"]
+        assert given.images("us") == "example/simple:v3 2/2"
+
+
+def create(registry: Any, body: Mapping[str, Any]) -> None:
+    """Given: an object that somebody makes in the cluster."""
+    kind = registry.kind(body["apiVersion"], body["kind"])
+    registry.create(kind, body["metadata"].get("namespace", ""), dict(body))
+
+
+async def tell(registry: Any, memory: str) -> None:
+    """Tell what each new pod uses, as metrics-server would, until cancelled."""
+    metrics = registry.kind("metrics.k8s.io/v1beta1", "PodMetrics")
+    while True:
+        told = {each["metadata"]["name"] for each in registry.objects(metrics)}
+        for pod in registry.objects(registry.kind("v1", "Pod")):
+            metadata = pod["metadata"]
+            if metadata["name"] in told:
+                continue
+            kept = {key: metadata[key] for key in ("name", "namespace", "labels")}
+            usage = {"cpu": "100m", "memory": memory}
+            create(
+                registry,
+                {
+                    "apiVersion": "metrics.k8s.io/v1beta1",
+                    "kind": "PodMetrics",
+                    "metadata": kept,
+                    "containers": [{"name": "main", "usage": usage}],
+                },
+            )
+        await asyncio.sleep(0.1)
