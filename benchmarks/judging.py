@@ -193,7 +193,7 @@ def _series(
             "m", "q", START + at * INTERVAL, target=target, role=role, **drawn(role)
         )
         for at in range(1, looks + 1)
-        for role in Role
+        for role in (Role.JUDGED, Role.REFERENCE)
     ]
     ends = START + looks * INTERVAL
     return analysis.Series(START, ends, ends, target, tuple(measurements))

@@ -24,13 +24,15 @@ async def one_more_release(
 ) -> AsyncIterator[list[str]]:
     """Have a server release one version more as long as the block lasts; gives what to open.
 
-    A version that was rolled back is the one that is released again.
+    A version that was rolled back, on whichever clusters, is the one that is released again.
     """
     directory, repository, scenario = base / "server", environment.repository, environment.scenario
     directory.mkdir()
     running, following = scenario.change
-    if scenario.expected is statuses.RunStatus.ROLLED_BACK:
+    if scenario.expected is not statuses.RunStatus.SUCCEEDED:
         repository.edit({following: running}, f"Go back to {running}")
+        if scenario.expected is statuses.RunStatus.SUCCEEDED_WITH_EXCEPTIONS:
+            await _agree(environment, running)
     else:
         running, following = following, f"{following.rpartition(':')[0]}:v3"
     async with server_process.prepare(
@@ -43,6 +45,17 @@ async def one_more_release(
             repository.ask_before(scenario.asks_before, ANYBODY)
         repository.edit({running: following}, f"Release {following}, for whoever watches")
         yield await pushed(prepared.server, repository, asks=bool(scenario.asks_before))
+
+
+async def _agree(environment: harness.ReleaseEnvironment, running: str) -> None:
+    """Have all clusters run the same again.
+
+    The server remembers none of the releases before it, so of clusters that run different
+    commits it could not know which of them is the exception.
+    """
+    environment.console.print(f"[bold]3.[/] A commit that goes back to {running} on all clusters\n")
+    await environment.release()
+    environment.show("running now")
 
 
 async def pushed(

@@ -6,10 +6,11 @@ series into `Verdict`s and does nothing else. Every number a surface shows is in
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Annotated
 
 from volary.model import options
 
@@ -145,6 +146,60 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class BurnRate:
+    """How many times too fast an error budget may burn, over two windows."""
+
+    rate: Annotated[
+        float,
+        options.Option(
+            "So many times the rate at which the budget lasts exactly its window.", above=0
+        ),
+    ]
+    long: Annotated[timedelta, options.Option("Says that it matters.")]
+    short: Annotated[timedelta, options.Option("Says that it goes on.")]
+
+
+#: Shares of the budget that may burn in a window, with a shorter one that says whether it goes
+#: on: the pages of Google's SRE workbook, 14.4 and 6 times the rate of 30 days.
+_PAGES = (
+    (0.02, timedelta(hours=1), timedelta(minutes=5)),
+    (0.05, timedelta(hours=6), timedelta(minutes=30)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Slo:
+    """A service level objective, whose error budget a release may not burn too fast."""
+
+    objective: Annotated[
+        float, options.Option("Percent of the events that have to be good, as `99.9`.", above=0)
+    ]
+    window: timedelta = options.option("Over how long, as `30d`.", timedelta(days=30))
+    burn_rates: tuple[BurnRate, ...] = options.option(
+        "A release fails when both windows of one of these are above its rate. Default: 2 % of "
+        "the budget in an hour, with 5 minutes, and 5 % in 6 hours, with 30 minutes; of 30 days "
+        "that is 14.4 and 6 times. Of a shorter analysis all windows are scaled down, so that "
+        "the longest one is all of it.",
+        (),
+    )
+
+    @property
+    def budget(self) -> float:
+        """The share of events that may be bad."""
+        # 99.9 has no exact binary form, and users see what is made of it.
+        return round((100 - self.objective) / 100, 12)
+
+    def bounds(self, length: timedelta) -> tuple[BurnRate, ...]:
+        """Return the bounds for an analysis of that length."""
+        rates = self.burn_rates or tuple(
+            BurnRate(round(share * (self.window / long), 6), long, short)
+            for share, long, short in _PAGES
+        )
+        scale = min(1.0, length / max(bound.long for bound in rates))
+        return tuple(BurnRate(one.rate, one.long * scale, one.short * scale) for one in rates)
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One metric: what to ask whom, how often, and what the answers have to be."""
 
@@ -245,6 +300,28 @@ class Rule:
         Decider.PER_CLUSTER,
         key="scope",
     )
+    #: `expected` is then its lowest bound.
+    slo: Slo | None = options.option(
+        "A service level objective instead of `expected`, for `kind: proportion` (which it "
+        "implies) and `judgement: sequential` (likewise): `query` counts bad events among those "
+        "of `totalQuery`, and the release fails when it burns the error budget too fast.",
+        None,
+    )
+    critical: bool = options.option(
+        "With `scoreThresholds`: when this one fails, the release does, whatever the score is.",
+        False,
+    )
+    group: str = options.option(
+        "With `scoreThresholds`: metrics of one group share its weight. Default: `name`, so that "
+        "each is a group of its own.",
+        "",
+    )
+    weight: float = options.option(
+        "With `scoreThresholds`: its part of the group's weight, beside those of the group's "
+        "other metrics.",
+        1.0,
+        above=0,
+    )
     #: Name of a query that Volary brings along, for the application's router, or of a `PodMetric`;
     #: `query` is empty.
     built_in: str = ""
@@ -286,6 +363,65 @@ class Rule:
     def can_be_sequential(self) -> bool:
         """Whether all looks can be judged together: not a quantity against a range."""
         return self.strategy.compares or self.kind is not Kind.VALUE
+
+
+#: What the verdict on the score of an analysis is called, where metrics have their names.
+SCORE = "score"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreThresholds:
+    """Bounds of the score, of 100 (Kayenta's names)."""
+
+    least: Annotated[
+        float, options.Option("The least score that passes.", above=0, most=100, key="pass")
+    ]
+    marginal: float | None = options.option(
+        "Below it the release fails at once. From there up to `pass` it is measured until the "
+        "end, so that all that is wrong is known, and fails then. Default: as `pass`.",
+        None,
+        least=0,
+        most=100,
+    )
+
+    @property
+    def lowest(self) -> float:
+        """Below it nothing is waited for."""
+        return self.least if self.marginal is None else self.marginal
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How the verdicts of several metrics become one."""
+
+    thresholds: ScoreThresholds
+    #: By group, of 100; empty: all groups weigh the same.
+    group_weights: Mapping[str, float] = field(default_factory=dict)
+
+    def points(self, rules: Iterable[Rule]) -> dict[str, dict[str, float]]:
+        """Return what each of these metrics is worth, by group and name; 100 together.
+
+        A metric that names no group is one by its own name.
+        """
+        groups: dict[str, list[Rule]] = {}
+        for rule in rules:
+            groups.setdefault(rule.group or rule.name, []).append(rule)
+        weights = {name: self.group_weights.get(name, 0.0) for name in groups}
+        if not self.group_weights:
+            weights = dict.fromkeys(groups, 1.0)
+        every = math.fsum(weights.values())
+        return {
+            name: {
+                rule.name: 100 * weights[name] / every * rule.weight / _weight(members)
+                for rule in members
+            }
+            for name, members in groups.items()
+            if weights[name]
+        }
+
+
+def _weight(rules: Iterable[Rule]) -> float:
+    return math.fsum(rule.weight for rule in rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +477,8 @@ class Role(StrEnum):
     JUDGED = "judged"
     #: Baseline, primary, or what ran before.
     REFERENCE = "reference"
+    #: Neither: what was counted over an SLO's window before the analysis, once.
+    BUDGET = "budget"
 
 
 @dataclass(frozen=True, slots=True)

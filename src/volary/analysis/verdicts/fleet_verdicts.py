@@ -17,10 +17,12 @@ from typing import TypeVar
 
 from volary.analysis.statistics import counts, ranks
 from volary.analysis.verdicts import checks, evidence, rule_verdicts, samples
-from volary.model import analysis
+from volary.model import analysis, phrases
 from volary.model.analysis import Decider, Deviation, Kind, Result
 
 _CHANCE = 0.01
+#: Once the pool is condemned it is not asked whether anybody is bad but who is.
+_CHANCE_OF_SUSPECTS = 0.05
 #: With fewer events on a side no ratio is known: ten times nothing is nothing.
 _FEW = 5
 _NORMAL = NormalDist()
@@ -37,9 +39,16 @@ class _Fit:
 
 
 def find_outliers(
-    rule: analysis.Rule, seen: Mapping[str, Sequence[samples.Look]], now: datetime
+    rule: analysis.Rule,
+    seen: Mapping[str, Sequence[samples.Look]],
+    now: datetime,
+    *,
+    chance: float = _CHANCE,
 ) -> tuple[str, ...]:
-    """Return the outliers, in the order of `seen`."""
+    """Return the outliers, in the order of `seen`.
+
+    The `chance` is that of naming any cluster of a fleet that is alike.
+    """
     cells_by_target = {
         target: [cell for look in looks for cell in look.usable] for target, looks in seen.items()
     }
@@ -53,26 +62,28 @@ def find_outliers(
             ranked = {
                 target: evidence.ranked(plain, [cells])[0] for target, cells in measured.items()
             }
-            return _one_by_one(_fit_of_ranks, ranked)
+            return _one_by_one(_fit_of_ranks, ranked, chance)
         paired = {target: evidence.paired([cells])[0] for target, cells in measured.items()}
-        return _one_by_one(_fit_of_pairs, paired)
+        return _one_by_one(_fit_of_pairs, paired, chance)
     if rule.kind is Kind.VALUE:
         return _mostly_outside(rule, measured, now)
     counted = {target: [cell.judged.count for cell in cells] for target, cells in measured.items()}
-    return _one_by_one(_fit_of_counts, counted)
+    return _one_by_one(_fit_of_counts, counted, chance)
 
 
 Item = TypeVar("Item")
 
 
 def _one_by_one(
-    fit: Callable[[list[Item], list[Item]], _Fit], measured: Mapping[str, list[Item]]
+    fit: Callable[[list[Item], list[Item]], _Fit],
+    measured: Mapping[str, list[Item]],
+    chance: float,
 ) -> tuple[str, ...]:
     """Name the cluster that is furthest from no difference, of those that do not fit the others.
 
     Then look again without it: it would hide the others, and make a healthy one seem to differ.
     """
-    level = _CHANCE / len(measured)
+    level = chance / len(measured)
     left = dict(measured)
     while len(left) > 1:
         fits = {target: fit(items, _others(left, target)) for target, items in left.items()}
@@ -156,7 +167,8 @@ def judge(
 
     With `Decider.BOTH` one that its own data condemn fails by itself, and what is wrong with
     outliers is not wrong everywhere: they are left out of the pool when their own data condemn
-    them, and when the pool is condemned that would pass without them, they alone are.
+    them, and when the pool is condemned that would pass without them and those that their own
+    data condemn, these alone are.
 
     Args:
         rule: Its significance is that of the whole release.
@@ -175,60 +187,82 @@ def judge(
         target: samples.at_cluster(rule, cluster_series, now)
         for target, cluster_series in series.items()
     }
+    fleet = _Fleet(rule, series, seen, now, clusters)
+    own = {target: fleet.alone(target) for target in series}
     named = find_outliers(rule, seen, now)
-    single = own_rule(rule, clusters)
-    own = {
-        target: rule_verdicts.judge_looks(single, [cluster_series], seen[target], now)
-        for target, cluster_series in series.items()
-    }
-    whole = pooled_rule(rule, len(series), clusters)
-
-    def together(left_out: Iterable[str]) -> analysis.Verdict:
-        pool = set(series).difference(left_out) or set(series)
-        return _pooled(whole, {target: series[target] for target in series if target in pool},
-                       seen, now)  # fmt: skip
-
-    guilty: tuple[str, ...] = ()
-    if rule.decider is Decider.BOTH:
-        guilty = tuple(target for target in named if own[target].is_condemned)
-    pooled = together(guilty)
-    if rule.decider is Decider.BOTH and pooled.is_condemned and named != guilty:
-        rest = together(named)
+    is_both = rule.decider is Decider.BOTH
+    guilty = [target for target in named if is_both and own[target].is_condemned]
+    pooled = fleet.without(guilty)
+    remark = _difference(named)
+    if is_both and pooled.is_condemned:
+        suspects = fleet.suspects(own)
+        rest = fleet.without(suspects)
         if rest.result is Result.PASS:
             own |= {
-                target: _condemned(own[target], pooled)
-                for target in named
+                target: fleet.condemned(target, own[target], pooled, suspects)
+                for target in suspects
                 if not own[target].is_condemned
             }
-            pooled = rest
-    pooled = replace(pooled, target="", outliers=named)
-    if named:
-        differ = "differs" if len(named) == 1 else "differ"
-        sentence = f"{pooled.sentence}; {', '.join(named)} {differ} from the other clusters"
-        pooled = replace(pooled, sentence=sentence)
+            fail = "fails" if len(suspects) == 1 else "fail"
+            remark = f"; without {phrases.join_names(suspects)}, which {fail} alone"
+            named, pooled = tuple(suspects), rest
+    pooled = replace(pooled, target="", sentence=pooled.sentence + remark, outliers=named)
     decided = {target: _decided(rule, own[target], pooled) for target in series}
     return analysis.FleetVerdict(decided, own, pooled)
 
 
-def _pooled(
-    rule: analysis.Rule,
-    series: Mapping[str, analysis.Series],
-    seen: Mapping[str, Sequence[samples.Look]],
-    now: datetime,
-) -> analysis.Verdict:
-    merged = samples.merge(rule, [(series[target], seen[target]) for target in series])
-    return rule_verdicts.judge_looks(rule, list(series.values()), merged, now)
+@dataclass(frozen=True, slots=True)
+class _Fleet:
+    """What was measured for one rule on the clusters of a release."""
+
+    rule: analysis.Rule
+    series: Mapping[str, analysis.Series]
+    seen: Mapping[str, Sequence[samples.Look]]
+    now: datetime
+    #: Of the release, in all of its waves.
+    clusters: int
+
+    def alone(self, target: str) -> analysis.Verdict:
+        """Return what a cluster's own data say."""
+        single = own_rule(self.rule, self.clusters)
+        return rule_verdicts.judge_looks(single, [self.series[target]], self.seen[target], self.now)
+
+    def without(self, left_out: Iterable[str]) -> analysis.Verdict:
+        """Return what the others say together; all of them when all would be left out."""
+        whole = pooled_rule(self.rule, len(self.series), self.clusters)
+        pool = set(self.series).difference(left_out) or set(self.series)
+        series = {target: one for target, one in self.series.items() if target in pool}
+        merged = samples.merge(whole, [(series[target], self.seen[target]) for target in series])
+        return rule_verdicts.judge_looks(whole, list(series.values()), merged, self.now)
+
+    def suspects(self, own: Mapping[str, analysis.Verdict]) -> list[str]:
+        """Return who may be the reason for which the pool is condemned."""
+        differing = find_outliers(self.rule, self.seen, self.now, chance=_CHANCE_OF_SUSPECTS)
+        return [name for name in self.series if name in differing or own[name].is_condemned]
+
+    def condemned(
+        self,
+        target: str,
+        own: analysis.Verdict,
+        pooled: analysis.Verdict,
+        suspects: Sequence[str],
+    ) -> analysis.Verdict:
+        """Return the verdict on one of those without which nothing speaks against the others."""
+        single = own_rule(self.rule, self.clusters)
+        measured = rule_verdicts.summary(single, self.series[target], self.seen[target])
+        names, them = phrases.join_names(suspects), "it" if len(suspects) == 1 else "them"
+        sentence = (
+            f"{measured}; without {names} nothing speaks against the others, with {them}: "
+            f"{pooled.sentence}"
+        )
+        return replace(own, result=Result.FAIL, sentence=sentence, is_final=True, is_condemned=True)
 
 
-def _condemned(own: analysis.Verdict, pooled: analysis.Verdict) -> analysis.Verdict:
-    """Return the verdict on an outlier without which the pool would pass."""
-    return replace(
-        own,
-        result=Result.FAIL,
-        sentence=f"{own.sentence}; without it the other clusters pass, with it {pooled.sentence}",
-        is_final=True,
-        is_condemned=True,
-    )
+def _difference(named: Sequence[str]) -> str:
+    if not named:
+        return ""
+    differ = "differs" if len(named) == 1 else "differ"
+    return f"; {', '.join(named)} {differ} from the other clusters"
 
 
 def _decided(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from volary.analysis.statistics import binomial
-from volary.analysis.verdicts import checks, clauses, evidence, power, samples
+from volary.analysis.verdicts import burn_rates, checks, clauses, evidence, power, samples
 from volary.model import analysis, phrases
 from volary.model.analysis import FailureCount, Judgement, NoData, Result
 
@@ -34,6 +34,12 @@ def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
     )
 
 
+def summary(rule: analysis.Rule, series: analysis.Series, seen: Sequence[samples.Look]) -> str:
+    """Say what was seen on a cluster, whatever it comes to; there has to be a look."""
+    judged = _judge_looks(rule, seen, [series])
+    return f"{clauses.subject(rule, [series.target])}: {judged.condemned or judged.passing}"
+
+
 def judge_looks(
     rule: analysis.Rule,
     series: Sequence[analysis.Series],
@@ -41,7 +47,9 @@ def judge_looks(
     now: datetime,
 ) -> analysis.Verdict:
     """Judge the looks at the clusters of all series, of which there has to be one."""
-    judged = _judge_looks(rule, seen) if seen else _Judged(missing=_unseen(rule, series, now))
+    judged = (
+        _judge_looks(rule, seen, series) if seen else _Judged(missing=_unseen(rule, series, now))
+    )
     has_ended = now >= max(cluster_series.ends for cluster_series in series)
     missing = judged.missing
     if not missing and has_ended and rule.no_data is NoData.HOLD:
@@ -71,7 +79,8 @@ def _least_found(rule: analysis.Rule, grounds: evidence.Blocks) -> float | None:
     if not grounds:
         return None
     test = evidence.so_far if _is_sequential(rule) else evidence.at_once
-    return power.least_found(rule, evidence.measured(rule, grounds), test)
+    tested = burn_rates.lowest_bound(rule)
+    return power.least_found(tested, evidence.measured(rule, grounds), test)
 
 
 def _unseen(rule: analysis.Rule, series: Sequence[analysis.Series], now: datetime) -> str:
@@ -145,8 +154,10 @@ def _without_data(
             return Result.INCONCLUSIVE, f"{missing}; waiting for data", False
 
 
-def _judge_looks(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
-    return _sequential(rule, seen) if _is_sequential(rule) else _judge_singly(rule, seen)
+def _judge_looks(
+    rule: analysis.Rule, seen: Sequence[samples.Look], series: Sequence[analysis.Series]
+) -> _Judged:
+    return _sequential(rule, seen, series) if _is_sequential(rule) else _judge_singly(rule, seen)
 
 
 def _is_sequential(rule: analysis.Rule) -> bool:
@@ -245,7 +256,9 @@ def _exceeded(
 # All looks together.
 
 
-def _sequential(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
+def _sequential(
+    rule: analysis.Rule, seen: Sequence[samples.Look], series: Sequence[analysis.Series]
+) -> _Judged:
     usable = [look.usable for look in seen if look.usable]
     empty = [look for look in seen if not look.usable]
     tally = analysis.Numbers(looks=len(usable), empty_looks=len(empty))
@@ -258,15 +271,20 @@ def _sequential(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
         return _Judged(sentence, is_measured=False, numbers=tally)
     if not usable:
         return _Judged(missing=seen[-1].problem, numbers=tally)
-    p_value = evidence.p_value_so_far(rule, usable)
-    figured = evidence.comparison_numbers if rule.strategy.compares else evidence.limit_numbers
-    numbers = dataclasses.replace(
-        figured(rule, usable, p_value), looks=tally.looks, empty_looks=tally.empty_looks
-    )
-    sentence = _evidence_sentence(rule, usable, numbers)
-    if p_value <= rule.significance:
+    if rule.slo is not None:
+        burn = burn_rates.find(rule, rule.slo, [look for look in seen if look.usable], series)
+        is_condemned, numbers, sentence = burn.is_proven, burn.numbers, burn.sentence
+        doubt = f"{sentence}; that may be chance" if burn.is_exceeded else ""
+    else:
+        p_value = evidence.p_value_so_far(rule, usable)
+        figured = evidence.comparison_numbers if rule.strategy.compares else evidence.limit_numbers
+        numbers = dataclasses.replace(figured(rule, usable, p_value), looks=tally.looks)
+        is_condemned = p_value <= rule.significance
+        sentence, doubt = _evidence_sentence(rule, usable, numbers), ""
+    numbers = dataclasses.replace(numbers, looks=tally.looks, empty_looks=tally.empty_looks)
+    if is_condemned:
         return _Judged(condemned=sentence, numbers=numbers)
-    missing = _too_little(rule, usable)
+    missing = doubt or _too_little(rule, usable)
     if not missing and seen[-1].problem and rule.no_data is not NoData.PASS:
         missing = seen[-1].problem
     return _Judged(
@@ -281,7 +299,7 @@ def _too_little(rule: analysis.Rule, usable: evidence.Blocks) -> str:
         sides = " on each side" if rule.strategy.compares else ""
         return f"too little to pass: {have} of {phrases.count(want, 'sample')}{sides}"
     seen = evidence.measured(rule, usable)
-    if not power.is_enough(rule, seen, evidence.so_far):
+    if not power.is_enough(burn_rates.lowest_bound(rule), seen, evidence.so_far):
         return clauses.too_little(rule, power.plain(rule, seen), have)
     return ""
 

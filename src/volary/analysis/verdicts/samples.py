@@ -122,14 +122,14 @@ def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, t
         if not measured:
             return Cell(target, problem=f"no measurement of the {role.value} side")
         for measurement in measured:
-            if problem := _problem(rule, measurement):
+            if problem := problem_of(rule, measurement):
                 return Cell(target, problem=f"{measurement.variant}: {problem}")
         samples[role] = _sample(rule, measured)
     reference = samples.get(analysis.Role.REFERENCE, Sample())
     return Cell(target, samples[analysis.Role.JUDGED], reference)
 
 
-def _problem(rule: analysis.Rule, measured: analysis.Measurement) -> str:
+def problem_of(rule: analysis.Rule, measured: analysis.Measurement) -> str:
     """Return why this measurement cannot be judged; empty: it can."""
     match measured.reading:
         case analysis.Reading.ERROR:

@@ -46,7 +46,14 @@ class JudgedMetric:
         word = str(self.verdict.get("result", ""))
         if word == analysis.Result.PASS and not self.verdict.get("isFinal"):
             word = "pass so far"
+        if word and self.is_scored:
+            return f"{word} (scored)"
         return f"{word} (dry run)" if word and self.verdict.get("dryRun") else word
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether it is not this verdict that decides but the score that it counts for."""
+        return bool(self.verdict.get("isScored"))
 
 
 def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
@@ -66,7 +73,8 @@ def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
 def _add(judged: JudgedMetric, kind: str, document: json.JsonObject) -> None:
     if kind == _VERDICT:
         judged.verdict = document
-    if kind != _MEASUREMENT:
+    # A budget's measurement is of another stretch of time; the sentence says what it comes to.
+    if kind != _MEASUREMENT or document.get("role") == analysis.Role.BUDGET:
         return
     variant = str(document.get("variant", ""))
     line = judged.lines.setdefault(variant, Line(variant))
@@ -91,6 +99,10 @@ def table(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
     """Return the lines of a table; a metric that compares has a row for each side."""
     rows = [("METRIC", "CLUSTER", "VARIANT", "LOOKS", "FAILED", "LAST", "VERDICT", "")]
     for judged in judged_metrics:
+        if not judged.lines:
+            value = judged.verdict.get("numbers", {}).get("value")
+            shown = "-" if value is None else f"{value:.4g}"
+            rows.append((judged.metric, judged.target, "", "", "", shown, judged.result, ""))
         first = True
         for line in judged.lines.values():
             last = line.values[-1] if line.values else None
@@ -104,10 +116,12 @@ def table(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
 
 
 def sentences(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
-    """Return the verdicts in words, what failed first, each sentence once."""
+    """Return the verdicts in words, what decides and what failed first, each sentence once."""
     order = {"fail": 0, "inconclusive": 1, "pass": 2}
     decided = [judged for judged in judged_metrics if judged.verdict]
-    decided.sort(key=lambda judged: order.get(str(judged.verdict.get("result")), 3))
+    decided.sort(
+        key=lambda judged: (judged.is_scored, order.get(str(judged.verdict.get("result")), 3))
+    )
     lines = [f"{judged.result}: {judged.sentence}" for judged in decided]
     said = {judged.sentence for judged in decided}
     lines += [f"pooled: {sentence}" for sentence in _pooled(decided) if sentence not in said]

@@ -1,10 +1,12 @@
 """``volary analysis RUN``: what was measured, how it was judged, and why it failed."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from volary.cli import console, exit_codes, forms
 from volary.cli.analysis import findings_table
 from volary.cli.remote import client, output, queries
+from volary.model import errors
 
 _MOST = 20_000
 
@@ -37,6 +39,30 @@ async def show(
         _show_stage(
             name, [judged_metric for judged_metric in judged if judged_metric.stage == name], form
         )
+    return exit_codes.Exit.DONE
+
+
+async def write_report(
+    server: client.Client, run: str, stage: str, cluster: str, metric: str, file: str
+) -> int:
+    """Write what the analyses of a run found into a file of HTML; an older one is replaced.
+
+    Raises:
+        errors.UserError: The file cannot be written.
+    """
+    # Nothing else needs it.
+    from volary.cli.analysis import html_report
+
+    summary = (await queries.run_of(server, run))["summary"]
+    found = await server.get("runs", summary["id"], "analysis", stage=stage, cluster=cluster)
+    page = html_report.page(summary, found, metric=metric)
+    try:
+        Path(file).write_text(console.without_secrets(page), encoding="utf-8")
+    except OSError as error:
+        raise errors.user_error(
+            f"cannot write {file}: {error.strerror or error}", hint="name a file for --report"
+        ) from None
+    console.tell(f"wrote {file}")
     return exit_codes.Exit.DONE
 
 

@@ -30,16 +30,23 @@ def show(
     stage: options.Stage = "",
     cluster: options.Cluster = "",
     metric: Annotated[str, typer.Option(metavar="NAME", help="One metric only.")] = "",
+    report: Annotated[
+        str, typer.Option(metavar="FILE", help="Write it as one HTML file instead, with charts.")
+    ] = "",
     server: options.Server = "",
     output: options.Output = forms.Form.TEXT,
 ) -> None:
     """Show what a run's analyses measured, how they were judged, and why.
 
-    `-o wide` shows the queries too, `-o json` every measurement.
+    `-o wide` shows the queries too, `-o json` every measurement. `--report out.html` is for those
+    who were not there: it needs no server, no script and nothing from elsewhere.
     """
     from volary.cli.analysis import run_findings
 
-    options.ask(server, run_findings.show, run, stage, cluster, metric, output)
+    if report:
+        options.ask(server, run_findings.write_report, run, stage, cluster, metric, report)
+    else:
+        options.ask(server, run_findings.show, run, stage, cluster, metric, output)
 
 
 @app.command("test")

@@ -99,6 +99,13 @@ class Reading:
         else:
             self.error(path, message, hint)
 
+    def refuse_in_pipecd(self, path: yaml.Path, name: str) -> bool:
+        """Note the option `name` of ours at `path` in a file of PipeCD's; say whether it is."""
+        if not self.is_pipecd:
+            return False
+        self.error(path, f"{name} is not an option of PipeCD", "write apiVersion: volary.dev/v1")
+        return True
+
     def accepts(self, path: yaml.Path, read: Callable[[], object], hint: str = "") -> bool:
         """Say whether what is at `path` can be read; note the ValueError that says why not."""
         try:

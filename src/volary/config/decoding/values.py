@@ -52,6 +52,15 @@ def duration(value: object) -> timedelta:
     return timedelta(microseconds=int(nanoseconds) // 1000)
 
 
+def days(value: object) -> timedelta:
+    """Read a duration that may begin with days: ``30d``, ``1d12h``."""
+    match = re.fullmatch(r"(\d{1,4})d(.*)", value) if isinstance(value, str) else None
+    if match is None:
+        return duration(value)
+    rest = duration(match[2]) if match[2] else timedelta(0)
+    return timedelta(days=int(match[1])) + rest
+
+
 def _nanoseconds(text: str) -> Decimal:
     if text in {"0", "+0", "-0"}:
         return Decimal(0)
@@ -198,6 +207,11 @@ ONE_OR_MANY: dict[str, Any] = {
         {"type": "string", "minLength": 1},
         {"type": "array", "items": {"type": "string", "minLength": 1}},
     ],
+}
+DAYS: dict[str, Any] = {
+    "type": "string",
+    "pattern": r"^([0-9]{1,4}d)?([0-9.]+(ns|us|µs|ms|s|m|h))*$",
+    "title": "Duration",
 }
 DURATION: dict[str, Any] = {
     "anyOf": [

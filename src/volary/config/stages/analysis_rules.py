@@ -12,7 +12,13 @@ from typing import Generic, TypeVar
 from urllib import parse
 
 from volary.config.decoding import base_sections, readings
-from volary.config.stages import http_queries, metric_sections, query_placeholders
+from volary.config.stages import (
+    http_queries,
+    metric_sections,
+    query_placeholders,
+    score_rules,
+    slo_rules,
+)
 from volary.config.text import yaml
 from volary.model import analysis
 from volary.model.pipeline.stage_kinds import waiting_stages
@@ -59,11 +65,16 @@ def convert(
     reading: readings.Reading, read: metric_sections.Analysis, path: yaml.Path
 ) -> waiting_stages.AnalysisOptions:
     """Return the options of ``ANALYSIS``; what is wrong with them is noted."""
+    is_scored = read.score_thresholds is not None
     options = replace(
-        convert_stage_analysis(reading, read, path), duration=read.duration, hold_for=read.hold_for
+        convert_stage_analysis(reading, read, path, is_scored=is_scored),
+        duration=read.duration,
+        hold_for=read.hold_for,
     )
+    measured = (*options.metrics, *(http_check.rule for http_check in options.http))
+    options = replace(options, scoring=score_rules.convert(reading, read, measured, path))
     check_unit(reading, read.duration, (*path, "duration"))
-    for rule in (*options.metrics, *(http_check.rule for http_check in options.http)):
+    for rule in measured:
         first = rule.unjudged + rule.interval
         if timedelta(0) < read.duration < first:
             after = query_placeholders.interval_text(first)
@@ -90,7 +101,11 @@ def _check_false_alarms(
 
 
 def convert_stage_analysis(
-    reading: readings.Reading, read: metric_sections.StageAnalysis, path: yaml.Path
+    reading: readings.Reading,
+    read: metric_sections.StageAnalysis,
+    path: yaml.Path,
+    *,
+    is_scored: bool = False,
 ) -> waiting_stages.AnalysisOptions:
     """Return what is measured beside another stage; what is wrong with it is noted."""
     if read.logs:
@@ -100,8 +115,8 @@ def convert_stage_analysis(
         reading.error(path, "nothing is measured", "add metrics or https")
     return waiting_stages.AnalysisOptions(
         duration=timedelta(0),
-        metrics=rules(reading, read.metrics, (*path, _METRICS)),
-        http=http_checks(reading, read.https, (*path, _HTTPS)),
+        metrics=rules(reading, read.metrics, (*path, _METRICS), is_scored=is_scored),
+        http=http_checks(reading, read.https, (*path, _HTTPS), is_scored=is_scored),
     )
 
 
@@ -111,6 +126,7 @@ def rules(
     path: yaml.Path,
     *,
     interval: timedelta | None = None,
+    is_scored: bool = False,
 ) -> tuple[analysis.Rule, ...]:
     """Return the rules of the metrics at `path`; what is wrong with them is noted.
 
@@ -119,6 +135,7 @@ def rules(
         read: The metrics.
         path: Of their list.
         interval: Of metrics that name none; None: each has to.
+        is_scored: Their verdicts make up a score.
     """
     metric_rules: list[analysis.Rule] = []
     sharing: set[str] = set()
@@ -129,6 +146,7 @@ def rules(
         arguments = dict(reading.arguments) | (metric.template.app_args if metric.template else {})
         rule = replace(_rule(place, interval), arguments=arguments)
         _check_name(reading, rule.name, (other.name for other in metric_rules), (*path, i))
+        score_rules.check_fields(place.reading, place.path, is_scored=is_scored)
         if rule.strategy is analysis.Strategy.NOT_UPDATED and path[:2] != ("spec", "waves"):
             message = "NOT_UPDATED is for the gate of a wave"
             reading.error((*path, i, "strategy"), message, "write it into the wave's gate.analysis")
@@ -160,7 +178,11 @@ def _shared(
 
 
 def http_checks(
-    reading: readings.Reading, read: Sequence[metric_sections.HttpCheck], path: yaml.Path
+    reading: readings.Reading,
+    read: Sequence[metric_sections.HttpCheck],
+    path: yaml.Path,
+    *,
+    is_scored: bool,
 ) -> tuple[analysis.HttpCheck, ...]:
     """Return the requests at `path`; what is wrong with them is noted."""
     checks: list[analysis.HttpCheck] = []
@@ -172,6 +194,7 @@ def http_checks(
             message = "a request has no placeholders: appArgs have no effect"
             reading.lenient((*path, i, "template", "appArgs"), message, "remove them")
         made = _http(place)
+        score_rules.check_fields(place.reading, place.path, is_scored=is_scored)
         _check_name(reading, made.rule.name, (other.rule.name for other in checks), (*path, i))
         checks.append(made)
     return tuple(checks)
@@ -220,7 +243,9 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         deviation=_deviation(read) or analysis.Deviation.EITHER,
         ratio_limit=read.max if read.max is not None else read.min,
         no_data=_no_data(place, analysis.NoData.HOLD),
+        slo=None,
     )
+    rule = slo_rules.with_slo(reading, read, rule, path)
     is_built_in = not rule.query and name in BUILT_IN
     if not rule.query and not is_built_in:
         hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
@@ -398,7 +423,7 @@ def _check_comparison(
 ) -> None:
     bounds = read.expected
     if rule.strategy is _LITERAL:
-        if bounds is None or (bounds.min is None and bounds.max is None):
+        if read.slo is None and (bounds is None or (bounds.min is None and bounds.max is None)):
             message = '"expected" is required to analyze with the THRESHOLD strategy'
             reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
         for name in ("max", "min"):

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, ClassVar, Literal
 
+import pydantic
 from pydantic import Field
 
-from volary.config.decoding import base_sections
+from volary.config.decoding import base_sections, values
 from volary.model import analysis, options
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -30,8 +31,23 @@ class TemplateReference(base_sections.Section):
     app_args: dict[str, str] = options.option("`{{ .AppCustomArgs.x }}` of its query.", {})
 
 
+class Slo(base_sections.Section, of=analysis.Slo):
+    """A service level objective."""
+
+    window: Annotated[
+        timedelta,
+        pydantic.BeforeValidator(values.days),
+        pydantic.WithJsonSchema(values.DAYS),
+    ] = options.option("Over how long, as `30d`.", timedelta(days=30))
+
+
 class Metric(base_sections.Section, of=analysis.Rule):
     """One query, and what its answers have to be."""
+
+    misplaced: ClassVar[Mapping[str, str]] = {
+        "mustHaveData": "noData says it: hold (the default) and fail must have data, pass need not",
+        "groups": "a metric is in one group: write group",
+    }
 
     template: TemplateReference | None = options.option(
         "Use this entry of the template; what else is written is ignored.", None
@@ -60,6 +76,7 @@ class Metric(base_sections.Section, of=analysis.Rule):
         None,
         above=0,
     )
+    slo: Slo | None
     no_data: analysis.NoData | None = options.option(
         "When there is nothing to judge. `hold`: wait for data, at last fail. `fail`: a failed "
         "look. `pass`: a look that does not count. Default: `hold`.",
@@ -107,6 +124,9 @@ class HttpCheck(base_sections.Section):
         "PipeCD's word: `true` is `noData: pass`, `false` is `fail`.", None
     )
     dry_run: bool = options.option("Measured and shown, decides nothing.", False)
+    critical: bool = options.option("As for metrics.", False)
+    group: str = options.option("As for metrics.", "")
+    weight: float = options.option("As for metrics.", 1.0, above=0)
 
 
 class StageAnalysis(base_sections.Section):
@@ -130,6 +150,17 @@ class Analysis(base_sections.OnTargets, StageAnalysis):
     hold_for: timedelta = options.option(
         "How long after `duration` data are waited for where `noData` is `hold`.",
         timedelta(minutes=10),
+    )
+    score_thresholds: analysis.ScoreThresholds | None = options.option(
+        "Judge by a score of 100: metrics that pass count with their weight, and one that fails "
+        "fails the release only if it is `critical` or the score gets too low. Default: every "
+        "metric has to pass.",
+        None,
+    )
+    group_weights: dict[str, Annotated[Number, Field(gt=0)]] = options.option(
+        "By group of metrics its part of the score; all add up to 100. Default: every group has "
+        "the same.",
+        {},
     )
 
 

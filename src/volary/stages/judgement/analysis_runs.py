@@ -31,22 +31,29 @@ class AnalysisRun:
     on_verdict: Callable[[analysis.Verdict], None] = lambda _: None
     #: The newest verdict of each rule.
     verdicts: dict[str, analysis.Verdict] = field(default_factory=dict)
+    #: What they come to together; None: each of them decides.
+    score: analysis.Verdict | None = None
 
     async def follow(self) -> analysis.Verdict | None:
         """Follow until every verdict is final, or one fails the release: that is returned.
 
+        Where they are scored, it is the score that passes or fails.
         The first look of a rule is one interval after the beginning (PipeCD). Looks that fell
         into a time when nothing was running are not made up for.
         """
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._follow(rule)) for rule in self.judge.rules]
             for last in asyncio.as_completed(tasks):
-                verdict = await last
+                verdict = self.decisive(await last)
                 if verdict.result is analysis.Result.FAIL and not verdict.dry_run:
                     for task in tasks:
                         task.cancel()
                     return verdict
         return None
+
+    def decisive(self, verdict: analysis.Verdict) -> analysis.Verdict:
+        """Return what decides where a rule has this verdict."""
+        return verdict if self.score is None else self.score
 
     async def _follow(self, rule: analysis.Rule) -> analysis.Verdict:
         """Return the last verdict of a rule."""
@@ -57,6 +64,7 @@ class AnalysisRun:
                 await self.judge.look(rule, at)
             verdict = await self.judge.verdict(rule, at, number)
             self.verdicts[rule.name] = verdict
+            self.score = self.judge.score(self.verdicts, at)
             self.on_verdict(verdict)
             if verdict.is_final or at >= self.judge.period.deadline:
                 return verdict

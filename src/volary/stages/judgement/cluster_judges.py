@@ -7,13 +7,14 @@ here fails for it.
 """
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import cast
 
 from volary.analysis.metering import meters, query_names
-from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts
+from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts, scores
 from volary.engine import executor
 from volary.model import analysis, errors, json
 from volary.model.objects import manifest
@@ -22,6 +23,8 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import findings, http_checks, pod_metrics
 from volary.stages.runtime import contexts
 
+#: A query that can be asked about any stretch of time.
+_ANY_INTERVAL = re.compile(r"\{\{\s*interval\s*\}\}")
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
 
@@ -94,10 +97,13 @@ class Judge:
     pods: pod_metrics.PodMetrics | None = None
     #: When the last successful analysis began; None: there was none.
     previous: datetime | None = None
+    #: How the verdicts become one; None: each of them decides.
+    scoring: analysis.Scoring | None = None
     #: Looks are in the past: nothing can be asked about now.
     is_past: bool = False
     _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
+    _told_score: str = ""
     #: What was measured, by moment and side: clocks go back, and processes end.
     _counted: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -140,6 +146,11 @@ class Judge:
     async def look(self, rule: analysis.Rule, at: datetime) -> analysis.Check:
         """Measure a rule once, all of its sides at the same time, and judge that look."""
         asked = [self._measure(rule, side, at) for side in self._sides(rule)]
+        if rule.slo is not None and self._lacks_budget(rule):
+            # What is left of the budget; the same query, over the window that it is for.
+            primary = Side(variant.Variant.PRIMARY, analysis.Role.BUDGET, self.context.target)
+            whole = replace(rule, interval=rule.slo.window)
+            asked.append(self._measure(whole, primary, at))
         measured = list(await asyncio.gather(*asked))
         alone = fleet_verdicts.own_rule(rule, self.context.clusters)
         check = checks.check(alone, _answered(measured), target=self.context.target)
@@ -209,6 +220,8 @@ class Judge:
     ) -> None:
         """Report the verdict that decides, with those on this cluster alone and on all."""
         document = findings.of_verdict(decided, own, pooled, at)
+        if self.scoring is not None and decided.metric != analysis.SCORE:
+            document["isScored"] = True
         self.context.report.found(findings.VERDICT, decided.metric, document)
 
     def first(self, rule: analysis.Rule, at: datetime, why: str) -> analysis.Verdict:
@@ -223,6 +236,19 @@ class Judge:
         )
         self.publish(passed, passed, passed, at)
         return passed
+
+    def score(
+        self, verdicts: Mapping[str, analysis.Verdict], at: datetime
+    ) -> analysis.Verdict | None:
+        """Return what the newest verdicts come to, and report it; None: there is no score."""
+        if self.scoring is None:
+            return None
+        target = self.context.target
+        scored = scores.judge(self.scoring, self.rules, verdicts, target=target)
+        if self._told_score != scored.sentence:
+            self._told_score = scored.sentence
+            self.publish(scored, replace(scored, target=target), scored, at)
+        return scored
 
     def _is_news(self, rule: analysis.Rule, decided: analysis.Verdict) -> bool:
         return decided.is_final or self._told.get(rule.name) != (decided.result, decided.is_final)
@@ -242,6 +268,15 @@ class Judge:
                 line = f"{rule.name}: not every cluster was measured in time"
                 self.context.report.log(line, level=executor.LogLevel.WARNING)
         return self.known_series(rule)
+
+    def _lacks_budget(self, rule: analysis.Rule) -> bool:
+        """Whether the budget of an SLO is still to be asked for, and its queries can say it."""
+        queries = (rule.query, rule.total_query)
+        can_be_asked = bool(rule.built_in) or all(map(_ANY_INTERVAL.search, queries))
+        return can_be_asked and not any(
+            measurement.role is analysis.Role.BUDGET
+            for measurement in self._kept.get(rule.name, ())
+        )
 
     def _sides(self, rule: analysis.Rule) -> list[Side]:
         judged, reference = analysis.Role.JUDGED, analysis.Role.REFERENCE
@@ -266,7 +301,8 @@ class Judge:
                 return [Side(new_version(self.context.begun), judged, here)]
 
     async def _measure(self, rule: analysis.Rule, side: Side, at: datetime) -> analysis.Measurement:
-        until = at - rule.delay
+        asked_until = self.period.started if side.role is analysis.Role.BUDGET else at
+        until = asked_until - rule.delay
         is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
         if is_earlier and side.role is analysis.Role.REFERENCE and self.previous is not None:
             until = self.previous + (until - self.period.started)
@@ -359,4 +395,5 @@ async def open_judge(
         http={http_check.rule.name: http_check for http_check in options.http},
         pods=pods,
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
+        scoring=options.scoring,
     )

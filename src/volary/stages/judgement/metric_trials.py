@@ -1,12 +1,12 @@
 """Trying metrics out without a release: what would have been measured and judged at some time."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from volary.analysis.metering import meters, query_names
-from volary.analysis.verdicts import fleet_verdicts
+from volary.analysis.verdicts import fleet_verdicts, scores
 from volary.engine import executor
 from volary.engine.runs import state
 from volary.model import analysis, applications, clocks, json
@@ -17,7 +17,7 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
     waiting_stages,
 )
-from volary.stages.judgement import cluster_judges
+from volary.stages.judgement import cluster_judges, findings
 from volary.stages.runtime import contexts
 
 _CANARY = pipelines.Stage(
@@ -89,11 +89,38 @@ class Trial:
         trial_findings: list[TrialFinding] = []
         verdicts: list[analysis.Verdict] = []
         for name, options in measured_stages(self.application):
+            made: list[analysis.Verdict] = []
+            measured: list[analysis.Rule] = []
             for rule in cluster_judges.all_rules(options):
                 if _is_request(rule, options) and not moment.is_now:
                     continue
-                verdicts += await self._try(name, options, rule, moment, trial_findings)
+                measured.append(rule)
+                made += await self._try(name, options, rule, moment, trial_findings)
+            verdicts += self._scored(name, options.scoring, measured, made, moment, trial_findings)
         return trial_findings, verdicts
+
+    def _scored(
+        self,
+        name: str,
+        scoring: analysis.Scoring | None,
+        rules: Sequence[analysis.Rule],
+        made: Sequence[analysis.Verdict],
+        moment: Moment,
+        trial_findings: list[TrialFinding],
+    ) -> Sequence[analysis.Verdict]:
+        """Return what decides: the scores, where there are some, or each verdict."""
+        if scoring is None:
+            return made
+        scored = []
+        # Of each rule there is one for each cluster, in their order.
+        for place, target in enumerate(self.names):
+            own = {verdict.metric: verdict for verdict in made[place :: len(self.names)]}
+            verdict = scores.judge(scoring, rules, own, target=target)
+            document = findings.of_verdict(verdict, verdict, verdict, moment.at)
+            finding = TrialFinding(name, target, findings.VERDICT, verdict.metric, document)
+            trial_findings.append(finding)
+            scored.append(verdict)
+        return scored
 
     async def _try(
         self,
@@ -126,6 +153,7 @@ class Trial:
                 names=names,
                 http={http_check.rule.name: http_check for http_check in options.http},
                 previous=moment.previous,
+                scoring=options.scoring,
                 is_past=not moment.is_now or at != moment.at,
             )
             for target, names in self.names.items()

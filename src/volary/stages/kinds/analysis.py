@@ -59,7 +59,7 @@ async def _frame(
 
 def _progress(context: contexts.StageContext, analysis_run: analysis_runs.AnalysisRun) -> None:
     """Say how it stands: the verdict that decides so far."""
-    worst = rule_verdicts.worst(list(analysis_run.verdicts.values()))
+    worst = analysis_run.score or rule_verdicts.worst(list(analysis_run.verdicts.values()))
     if worst is None:
         return
     left = max(analysis_run.judge.period.ends - context.clock.now(), timedelta(0))
@@ -79,9 +79,12 @@ async def _conclude(
     verdicts = list(analysis_run.verdicts.values())
     for rule_verdict in verdicts:
         note(work, rule_verdict)
+    score = analysis_run.score
+    if score is not None:
+        note(work, score)
     undecided = (
         verdict
-        for verdict in verdicts
+        for verdict in ([score] if score is not None else verdicts)
         if verdict.result is not analysis.Result.PASS and not verdict.dry_run
     )
     failed = failed or next(undecided, None)
@@ -90,6 +93,8 @@ async def _conclude(
     name = cluster_judges.state_name(work.context)
     started = analysis_run.judge.period.started
     await work.context.task_state.keep(name, {_STARTED: started.isoformat()})
+    if score is not None:
+        return score.sentence
     looks = sum(verdict.numbers.looks for verdict in verdicts)
     return f"All analyses were successful: {_names(analysis_run.judge.rules)}, {looks} looks"
 

@@ -40,6 +40,7 @@ rules = st.builds(
     warm_up=st.sampled_from([timedelta(0), MINUTE]),
     no_data=st.sampled_from(analysis.NoData),
     decider=st.sampled_from(analysis.Decider),
+    slo=st.sampled_from([None, analysis.Slo(99.9), analysis.Slo(50, MINUTE)]),
 )
 
 
@@ -49,6 +50,7 @@ def judgeable(rule: analysis.Rule) -> analysis.Rule:
     low, high = (rule.expected.minimum, rule.expected.maximum) if rule.expected else (None, 1.0)
     if low is not None and high is not None:
         low, high = min(low, high), max(low, high)
+    is_counted = kind is analysis.Kind.PROPORTION and not compares
     expected = analysis.Range(0.0 if low is None and high is None else low, high)
     return replace(
         rule,
@@ -57,6 +59,7 @@ def judgeable(rule: analysis.Rule) -> analysis.Rule:
         ratio_limit=rule.ratio_limit if compares else None,
         median_per_look=rule.median_per_look and compares and kind is analysis.Kind.VALUE,
         judgement=rule.judgement if rule.can_be_sequential else analysis.Judgement.EACH,
+        slo=rule.slo if is_counted and rule.judgement is analysis.Judgement.SEQUENTIAL else None,
     )
 
 

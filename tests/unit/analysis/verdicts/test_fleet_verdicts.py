@@ -453,5 +453,21 @@ def test_an_outlier_fails_alone_when_it_is_the_pool_that_shows_it() -> None:
     found = judge(rule, released(regions))
 
     assert found.own["eu"].result is Result.FAIL
-    assert "without it the other clusters pass" in found.own["eu"].sentence
+    assert found.own["eu"].sentence.startswith("errors on eu: canary has 3.1 % (3000 requests)")
+    assert "; without eu nothing speaks against the others, with it: " in found.own["eu"].sentence
+    assert found.pooled.sentence.endswith("; without eu, which fails alone")
     assert {found.decided[f"calm-{at}"].result for at in range(9)} == {Result.PASS}
+
+
+def test_who_is_bad_by_itself_fails_alone_also_when_it_hardly_differs_from_the_others() -> None:
+    """So few errors that chance may explain the difference, but the others show none at all."""
+    regions: dict[str, Region] = {"eu": (24, 0.083, 0), "us": (50, 0, 0), "ap": (50, 0, 0)}
+    rule = replace(by(Decider.BOTH), minimum_samples=1)
+    found = next(
+        verdict
+        for verdict in (judge(rule, released(regions), minute) for minute in range(1, LOOKS))
+        if verdict.decided["eu"].result is Result.FAIL
+    )
+
+    assert "fail" not in (results(found.decided)[name] for name in ("us", "ap")), found
+    assert found.pooled.outliers == ("eu",)

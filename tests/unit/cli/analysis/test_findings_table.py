@@ -41,6 +41,34 @@ def verdict(result: str, sentence: str, *, target: str = "us", **document: Any) 
     }
 
 
+def test_what_was_counted_before_the_analysis_is_no_row() -> None:
+    judged = findings_table.read(
+        [
+            measurement(1, 0.2),
+            measurement(1, 9, document={"variant": "primary", "role": "budget"}),
+        ]
+    )
+
+    assert [*judged[0].lines] == ["canary"]
+
+
+def test_a_score_has_a_row_and_its_sentence_comes_first() -> None:
+    score = verdict("pass", "score on us: 70 of 100", isFinal=True, numbers={"value": 70.0})
+    judged = findings_table.read([
+        measurement(1, 0.2),
+        verdict("fail", "errors on us: too many", isFinal=True, isScored=True),
+        {**score, "metric": "score"},
+    ])  # fmt: skip
+
+    rows = [row.split() for row in findings_table.table(judged)]
+    assert ["score", "us", "70", "pass"] in rows
+    assert rows[1][-3:-1] == ["fail", "(scored)"]
+    assert findings_table.sentences(judged) == [
+        "pass: score on us: 70 of 100",
+        "fail (scored): errors on us: too many",
+    ]
+
+
 @pytest.mark.parametrize(
     ("values", "shown"),
     [

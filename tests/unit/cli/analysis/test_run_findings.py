@@ -9,6 +9,7 @@ import server_world
 from volary.cli import forms
 from volary.cli.analysis import run_findings
 from volary.cli.remote import client, login
+from volary.model import errors
 from volary.store import records
 
 API = "/api/v1/runs/run-web/findings"
@@ -93,3 +94,19 @@ async def test_one_command_says_why_it_failed(
     assert len(plain["findings"]) == 3
     assert "nothing was measured in this run\n" in empty
     assert "nothing was measured in this run for cluster mars, metric errors" in elsewhere
+
+
+async def test_a_report_is_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "out.html"
+    async with server_world.served(tmp_path) as world:
+        await _fill(world)
+        async with client.Client.open(_target(world, "viewer")) as server:
+            await run_findings.write_report(server, "run-web", "", "", "", str(file))
+            with pytest.raises(errors.UserError, match="cannot write"):
+                await run_findings.write_report(server, "run-web", "", "", "", str(tmp_path))
+
+    page = file.read_text(encoding="utf-8")
+    assert "errors on eu: too many" in page
+    assert page.count("<svg ") == 2, "one for each cluster"
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"wrote {file}\n")

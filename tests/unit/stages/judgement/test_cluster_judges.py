@@ -112,6 +112,32 @@ async def test_whose_numbers_are_asked_for(
     assert [(each.target, each.side, each.role) for each in meter.asked] == sides
 
 
+async def test_the_budget_of_an_slo_is_asked_for_once_over_its_window() -> None:
+    meter, report = Meter(), stage_contexts.Report()
+    rule = replace(
+        RULE,
+        kind=analysis.Kind.PROPORTION,
+        judgement=analysis.Judgement.SEQUENTIAL,
+        query="bad[{{ interval }}]",
+        total_query="all[{{interval}}]",
+        slo=analysis.Slo(99.9),
+    )
+    first = judge(meter, rule, report=report)
+    for number in (1, 2):
+        await first.look(rule, START + number * MINUTE)
+    again = judge(meter, rule)
+    again.restore([document for kind, _, document in report.findings if kind == "measurement"])
+    await again.look(rule, START + 3 * MINUTE)
+    fixed = replace(rule, query="bad[1m]")
+    await judge(meter, fixed).look(fixed, START + MINUTE)
+
+    asked = [each for each in meter.asked if each.role is analysis.Role.BUDGET]
+    assert [(each.side, each.rule.interval, each.until) for each in asked] == [
+        (V.PRIMARY, timedelta(days=30), START)
+    ]
+    assert len(meter.asked) == 5
+
+
 async def test_an_earlier_release_is_asked_about_the_same_moment_of_its_analysis() -> None:
     meter, before = Meter(), START - timedelta(days=1)
     rule = replace(RULE, strategy=analysis.Strategy.PREVIOUS, expected=None)
@@ -283,7 +309,7 @@ async def together(
     [
         (analysis.Decider.PER_CLUSTER, ["pass", "fail"]),
         (analysis.Decider.POOLED, ["fail", "fail"]),
-        (analysis.Decider.BOTH, ["fail", "fail"]),
+        (analysis.Decider.BOTH, ["pass", "fail"]),
     ],
 )
 async def test_who_decides(decider: analysis.Decider, results: list[str]) -> None:

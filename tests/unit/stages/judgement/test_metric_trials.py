@@ -132,7 +132,8 @@ async def test_clusters_without_the_release_are_one_other() -> None:
     )
 
     asked = {(each.target, each.role) for each in meter.asked}
-    assert asked == {(target, role) for target in ("us", "eu") for role in analysis.Role} | {
+    sides = (analysis.Role.JUDGED, analysis.Role.REFERENCE)
+    assert asked == {(target, role) for target in ("us", "eu") for role in sides} | {
         ("asia", analysis.Role.JUDGED)
     }
 
@@ -215,3 +216,44 @@ async def test_a_dry_run_stays_one(dry_run: bool) -> None:
     rules = (replace(RULE, dry_run=dry_run), replace(PREVIOUS, name="other", dry_run=dry_run))
     _, verdicts, _ = await tried(analysed(*rules), {"us": 1.0}, metric_trials.Moment(AT))
     assert [each.dry_run for each in verdicts] == [dry_run, dry_run]
+
+
+async def test_where_metrics_are_scored_the_score_of_each_cluster_decides() -> None:
+    minor = replace(RULE, name="minor", expected=analysis.Range(maximum=0.001))
+    scoring = analysis.Scoring(analysis.ScoreThresholds(60), {"errors": 70, "minor": 30})
+    found, verdicts, _ = await tried(
+        analysed(RULE, minor, scoring=scoring), {"us": 0.01, "eu": 0.5}, metric_trials.Moment(AT)
+    )
+
+    assert [(each.metric, each.target, each.result) for each in verdicts] == [
+        ("score", "us", analysis.Result.PASS),
+        ("score", "eu", analysis.Result.FAIL),
+    ]
+    assert verdicts[0].sentence.startswith("score on us: 70 of 100, 60 passes")
+    shown = {(each.metric, each.target): each.document for each in found if each.kind == "verdict"}
+    assert shown["minor", "us"]["isScored"]
+    assert (shown["score", "us"]["result"], shown["score", "eu"]["result"]) == ("pass", "fail")
+
+
+async def test_an_error_budget_is_tried_out_like_any_rule() -> None:
+    slo = analysis.Slo(99.0)
+    budget = replace(
+        RULE,
+        name="availability",
+        kind=analysis.Kind.PROPORTION,
+        judgement=analysis.Judgement.SEQUENTIAL,
+        slo=slo,
+        expected=analysis.Range(maximum=6 * slo.budget),
+    )
+
+    class Counts(Meter):
+        async def measure(self, question: meters.Question) -> analysis.Measurement:
+            return question.answer("query", (self.values[question.target],), (100.0,))
+
+    trial = metric_trials.Trial(
+        analysed(budget), {"us": NAMES, "eu": NAMES}, Counts({"us": 0.0, "eu": 90.0}), Clock()
+    )
+    _, verdicts = await trial.run(metric_trials.Moment(AT, looks=10))
+
+    assert [each.result for each in verdicts] == [analysis.Result.PASS, analysis.Result.FAIL]
+    assert "burn rate 90 over" in verdicts[1].sentence

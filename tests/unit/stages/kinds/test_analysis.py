@@ -176,6 +176,58 @@ async def test_one_bad_metric_stops_the_others() -> None:
     assert seconds() < 62
 
 
+SCORING = analysis.Scoring(analysis.ScoreThresholds(60, 40), {"errors": 70, "minor": 30})
+
+
+@pytest.mark.looptime
+async def test_a_score_lets_a_minor_metric_fail_and_says_so() -> None:
+    world = World(lambda question: [1.0 if question.rule.name == "minor" else 0.0])
+    ended = await world.analyse(RULE, replace(RULE, name="minor"), scoring=SCORING)
+
+    assert ended.status is PASSED
+    assert ended.reason == (
+        "score on us: 70 of 100, 60 passes: errors 70 of 70; minor 0 of 30 (minor failed)"
+    )
+    assert any(line.startswith("fail: minor on us") for line in ended.details)
+    documents = [(metric, document) for kind, metric, document in world.report.findings
+                 if kind == "verdict"]  # fmt: skip
+    assert all(document.get("isScored") for metric, document in documents if metric != "score")
+    newest = [document for metric, document in documents if metric == "score"][-1]
+    assert (newest["result"], newest["isFinal"], newest["numbers"]["value"]) == ("pass", True, 70)
+
+
+@pytest.mark.looptime
+async def test_a_score_that_is_too_low_fails_at_once() -> None:
+    world = World(lambda question: [1.0 if question.rule.name == "errors" else 0.0])
+    ended = await world.analyse(RULE, replace(RULE, name="minor"), minutes=30, scoring=SCORING)
+
+    assert ended.status is FAILED
+    assert ended.reason.startswith("score on us: at most 30 of 100 is below the marginal 40")
+    assert seconds() < 62
+
+
+@pytest.mark.looptime
+async def test_a_marginal_score_fails_at_the_end() -> None:
+    world = World(lambda question: [1.0 if question.rule.name == "minor" else 0.0])
+    scoring = replace(SCORING, thresholds=analysis.ScoreThresholds(80, 40))
+    ended = await world.analyse(RULE, replace(RULE, name="minor"), scoring=scoring)
+
+    assert ended.status is FAILED
+    assert ended.reason.startswith("score on us: 70 of 100 is marginal, 80 passes")
+    assert seconds() == pytest.approx(180.5)
+
+
+@pytest.mark.looptime
+async def test_one_critical_metric_is_enough_whatever_the_score_is() -> None:
+    world = World(lambda question: [1.0 if question.rule.name == "minor" else 0.0])
+    minor = replace(RULE, name="minor", critical=True)
+    ended = await world.analyse(RULE, minor, minutes=30, scoring=SCORING)
+
+    assert ended.status is FAILED
+    assert "score on us: 0 of 100, as minor is critical and failed: minor on us" in ended.reason
+    assert seconds() < 62
+
+
 @pytest.mark.looptime
 async def test_a_dry_run_is_shown_and_decides_nothing() -> None:
     world = World(lambda question: [1.0 if question.rule.dry_run else 0.0])

@@ -145,6 +145,9 @@ def _read(found: Iterable[records.Finding]) -> list[_Metric]:
 
 def _add(metric: _Metric, finding: records.Finding) -> None:
     document = finding.document
+    if document.get("role") == analysis.Role.BUDGET:
+        # Of another stretch of time; the verdicts say what it comes to.
+        return
     if finding.kind == findings.MEASUREMENT:
         # What is compared with other clusters is measured there.
         cluster = str(document.get("target") or finding.target)
@@ -312,7 +315,8 @@ def _sentence(metrics: Sequence[_Metric], rules: Rules) -> str:
         (metric, cluster, document)
         for metric in metrics
         for cluster, document in metric.newest.items()
-        if not document.get("dryRun")
+        # Where there is a score, it is what decides.
+        if not document.get("dryRun") and not document.get("isScored")
     ]
     for result, verb in (
         (analysis.Result.FAIL.value, "failed"),
@@ -332,6 +336,9 @@ def _sentence(metrics: Sequence[_Metric], rules: Rules) -> str:
     clusters = {cluster for _, cluster, _ in verdicts}
     measured, where = phrases.count(len(names), "metric"), phrases.count(len(clusters), "cluster")
     undecided = [metric for metric, _, document in verdicts if not document.get("isFinal")]
+    if not undecided and all(metric.name == analysis.SCORE for metric, _, _ in verdicts):
+        more = f", and {phrases.count(len(verdicts) - 1, 'further score')}" if verdicts[1:] else ""
+        return f"passed: {verdicts[0][2].get('sentence', '')}{more}"
     if not undecided:
         return f"{measured} passed on {where}"
     if all(metric.stage in rules.ended for metric in undecided):

@@ -40,6 +40,8 @@ class AnalysisOptions(stage_kind.StageOptions):
     http: tuple[analysis.HttpCheck, ...] = ()
     #: How long after `duration` data are waited for where a rule says so.
     hold_for: timedelta = timedelta(minutes=10)
+    #: None: every metric has to pass.
+    scoring: analysis.Scoring | None = None
     #: Fixed at the run's start: clusters that got no canary of the fleet's share.
     without_canary: tuple[str, ...] = ()
 

@@ -48,6 +48,34 @@ def test_nothing_measured_is_an_empty_chart() -> None:
     assert (chart.sentence, chart.metrics, chart.omitted) == ("", (), 0)
 
 
+def test_what_was_counted_before_the_analysis_is_no_side_of_it() -> None:
+    chart = analysis_charts.chart(
+        "run",
+        [
+            finding(1, variant="canary", values=[1.0], totals=[100.0]),
+            finding(1, variant="primary", role="budget", values=[5.0], totals=[100_000.0]),
+        ],
+    )
+
+    assert [series.variant for series in only(chart).series] == ["canary"]
+
+
+def test_where_there_is_a_score_it_decides() -> None:
+    chart = analysis_charts.chart(
+        "run",
+        [
+            verdict(1, "fail", "minor on us: too many", metric="minor", isScored=True),
+            verdict(2, "pass", "score on us: 70 of 100", metric="score"),
+        ],
+    )
+
+    assert chart.sentence == "passed: score on us: 70 of 100"
+    assert [(metric.metric, metric.series) for metric in chart.metrics] == [
+        ("minor", ()),
+        ("score", ()),
+    ]
+
+
 def test_each_side_on_each_cluster_is_a_series() -> None:
     chart = analysis_charts.chart(
         "run",
