@@ -105,7 +105,7 @@ def store_without_fence(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fencing, "fence_refusal", lambda *_: None)
 
 
-@_mutation("after Term(", seed=136)
+@_mutation("after Term(", seed=446)
 def write_without_permit(patch: pytest.MonkeyPatch) -> None:
     """Writes to clusters do not wait for the permit."""
 
