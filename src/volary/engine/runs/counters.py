@@ -46,6 +46,8 @@ V = TypeVar("V")
 #: Tasks, or clusters, in what is remembered at most, of all runs: enough for a thousand runs at
 #: once over a hundred clusters. What was dropped is counted anew.
 _MOST = 500_000
+#: What remembering a tuple takes beside its tasks, as so many of those.
+_OVERHEAD = 16
 _TIMED = frozenset({words.TaskStatus.RUNNING, words.TaskStatus.WAITING})
 _FAILING = frozenset({words.TaskStatus.FAILED, words.TaskStatus.UNREACHABLE})
 
@@ -106,16 +108,16 @@ class _Cache(Generic[V]):
         return value
 
     def remember(self, counted: tuple[Any, ...], value: V) -> None:
-        while self._known and self._size + len(counted) >= _MOST:
+        while self._known and self._size + len(counted) + _OVERHEAD > _MOST:
             self._forget(next(iter(self._known)))
         self._forget(id(counted))
         self._known[id(counted)] = (counted, value)
-        self._size += len(counted) + 1
+        self._size += len(counted) + _OVERHEAD
 
     def _forget(self, key: int) -> None:
         known = self._known.pop(key, None)
         if known is not None:
-            self._size -= len(known[0]) + 1
+            self._size -= len(known[0]) + _OVERHEAD
 
 
 def of(tasks: tuple[T, ...]) -> TaskCounts:
