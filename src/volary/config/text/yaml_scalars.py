@@ -25,6 +25,8 @@ _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+
 _BETWEEN = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _BASES = (16, 2, 8, 10)
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+#: Of an integer of 64 bits in any base; Python refuses to read very many.
+_MOST_DIGITS = 64
 
 
 class ScalarError(ValueError):
@@ -113,6 +115,9 @@ def _integer(match: re.Match[str]) -> int | None:
     digits, base = next((d, b) for d, b in zip(alternatives, _BASES, strict=True) if d)
     if base == 10 and len(digits) > 1 and digits.startswith("0"):
         return None  # 08: not octal, so it is read as a float
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return None
     value = -int(digits, base) if sign == "-" else int(digits, base)
     return value if _SMALLEST <= value < 2**64 else None
 

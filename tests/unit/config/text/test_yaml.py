@@ -48,6 +48,12 @@ def test_scalars_are_what_kubectl_makes_of_them(text: str) -> None:
     assert (type(value), value) == (type(SCALARS[text]), SCALARS[text])
 
 
+@pytest.mark.parametrize("digits", ["1" * 5_000, "0x" + "f" * 5_000, "0b" + "1" * 5_000])
+def test_numbers_of_very_many_digits_are_text(digits: str) -> None:
+    assert yaml.load_all(f"key: {digits}")[0].value == {"key": digits}
+    assert yaml.load_all(f"key: {digits[:2]}{'0' * 5_000}1")[0].value["key"] is not None
+
+
 @pytest.mark.parametrize("text", KEYS)
 def test_keys_become_text_as_in_kubectl(text: str) -> None:
     assert yaml.load_all(f"{text}: x\n")[0].value == {KEYS[text]: "x"}
