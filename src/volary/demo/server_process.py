@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 from rich import console as rich_console
@@ -16,6 +17,7 @@ from volary.demo import git_repository, harness, processes
 from volary.model import errors, json
 from volary.server import web_files
 
+Answer = TypeVar("Answer")
 _START = 60.0
 
 
@@ -154,11 +156,11 @@ async def prepare(
 
 
 async def until(
-    fetch: Callable[[], Awaitable[json.JsonObject]],
-    holds: Callable[[json.JsonObject], object],
+    fetch: Callable[[], Awaitable[Answer]],
+    holds: Callable[[Answer], object],
     *,
     patience: float = 600.0,
-) -> json.JsonObject:
+) -> Answer:
     """Return what the server answers once that holds.
 
     Raises:

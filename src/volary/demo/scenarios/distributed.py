@@ -255,7 +255,12 @@ async def _join(environment: _Environment) -> None:
     await server_process.until(
         listed, lambda found: found and all(each["status"] == "ready" for each in found["items"])
     )
-    for line in (await server.command("get", "agents")).splitlines():
+    # On a slow machine a connection may end by itself, and comes again.
+    shown = await server_process.until(
+        lambda: server.command("get", "agents"),
+        lambda text: text.count(" connected ") == len(environment.agents),
+    )
+    for line in shown.splitlines():
         environment.print(line)
 
 

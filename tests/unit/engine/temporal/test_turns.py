@@ -128,7 +128,8 @@ async def test_a_task_that_waits_is_stopped_as_one_that_was_not_begun(
     ended = carried.result()
     assert ended.status is RunStatus.CANCELLED
     assert ended.touched == ("a",)
-    assert [target for _, target, _ in clusters.started] == ["a"]
+    # A machine that stands still loses its task, which is begun again.
+    assert {target for _, target, _ in clusters.started} == {"a"}
     finished = {each.target: each for each in listener.told if isinstance(each, feed.TaskFinished)}
     assert {finished[name].reason for name in NAMES[1:]} == {"broken off before it began"}
 

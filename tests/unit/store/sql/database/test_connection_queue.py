@@ -69,7 +69,8 @@ async def test_a_lease_is_renewed_however_many_writes_wait(database_address: str
             await store.leases.renew(lease, timedelta(seconds=10))
             done = sum(each.done() for each in writes)
 
-    assert done < 20
+    # In its turn it would have been after all of them.
+    assert done < 150
 
 
 async def test_changes_of_many_applications_share_transactions(tmp_path: Path) -> None:
