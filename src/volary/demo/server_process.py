@@ -14,7 +14,7 @@ from rich import console as rich_console
 
 from kube_sandbox import fleet as fleets
 from volary.demo import git_repository, harness, processes
-from volary.model import errors, json
+from volary.model import errors
 from volary.server import web_files
 
 Answer = TypeVar("Answer")
