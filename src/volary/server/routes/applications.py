@@ -100,8 +100,9 @@ def read_labels(given: list[str]) -> dict[str, str]:
 async def get_application(request: requests.Request, application: str) -> responses.Response:
     """Show one application."""
     here = server_state.of(request)
+    # Apart from what `visibility` reads, to which one that is not there is an answer.
     shown = await here.read(
-        ("application", application), lambda: here.service.application(application)
+        ("shown application", application), lambda: here.service.application(application)
     )
     return encoding.one(request, shown)
 
