@@ -13,7 +13,8 @@ import process_time
 import server_world
 from volary.controller.status import application_statuses
 from volary.model import errors, server_settings
-from volary.server import server_state, shared_reads
+from volary.server import permissions, server_state, shared_reads
+from volary.server.authorization import visibility
 from volary.server.connections import bounds
 from volary.store.sql.database import database
 from volary.store.sql.repositories import runs
@@ -182,3 +183,16 @@ async def test_the_leader_reads_once_until_something_is_stored_and_others_each_t
     # The server itself may say beside that something was stored.
     assert taken[0] < 5 <= taken[1], taken
     assert asked - before >= 3
+
+
+async def test_what_streams_found_missing_is_not_found_by_the_route_either(tmp_path: Path) -> None:
+    async with server_world.served(tmp_path) as world:
+        seen = visibility.Visibility(
+            permissions.Person("token:ana"),
+            world.service,
+            reads=world.application.state.server_state.reads,
+        )
+        assert not await seen.can_see("gone")
+        status, _ = await world.ask("GET", "/api/v1/applications/gone")
+
+    assert status == 404
