@@ -95,7 +95,8 @@ class ClusterApplication(representations.Representation, frozen=True):
     #: Of the application as a whole.
     status: str
     reason: str
-    #: The commit that it is on there; empty: nobody knows.
+    #: The commit that it is on there, also where its run under way has brought it; empty: nobody
+    #: knows.
     commit: str
     #: The last completed release; another one: the cluster has not got it.
     completed: str
