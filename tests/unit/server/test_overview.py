@@ -291,3 +291,25 @@ async def test_a_cluster_shows_what_a_run_under_way_has_brought_to_it(tmp_path: 
     assert [one["commits"] for one in busy["places"]] == [["c0ffee"], [OLD]]
     assert (busy["runStatus"], cart["runStatus"]) == ("running", "")
     assert (application["status"], application["runStatus"]) == ("running", "running")
+
+
+async def test_a_cluster_is_where_its_labels_say_unless_the_fleet_says_it(tmp_path: Path) -> None:
+    labels = {"region": "eu", "zone": "eu-1a", "provider": "acme"}
+    members = fleets.Fleet(
+        (
+            fleets.Cluster("labelled", labels=labels),
+            fleets.Cluster("written", labels=labels, region="us", zones=("b", "a")),
+            fleets.Cluster("bare"),
+        )
+    )
+    async with server_world.served(tmp_path, members=members) as world:
+        _, shown = await world.ask("GET", f"{API}/clusters")
+        _, overviewed = await world.ask("GET", f"{API}/overview")
+
+    told = [(one["name"], one["provider"], one["region"], one["zones"]) for one in shown["items"]]
+    assert told == [
+        ("labelled", "acme", "eu", ["eu-1a"]),
+        ("written", "acme", "us", ["b", "a"]),
+        ("bare", "", "", []),
+    ]
+    assert overviewed["places"] == ["eu", "us", "others"]
