@@ -123,8 +123,9 @@ test('an application whose run waits looks as its run does', async () => {
   show('/');
 
   const waiting = await screen.findByRole('rowheader', { name: /catalog-4/ });
-  expect(within(waiting).getByText('waiting')).toBeTruthy();
-  expect(within(screen.getByRole('rowheader', { name: /payments-1/ })).getByText('synced')).toBeTruthy();
+  expect(within(waiting).getByRole('img', { name: 'waiting' })).toBeTruthy();
+  const calm = screen.getByRole('rowheader', { name: /payments-1/ });
+  expect(within(calm).getByRole('img', { name: 'synced' })).toBeTruthy();
 });
 
 test('a place says in words what its colours say', () => {
