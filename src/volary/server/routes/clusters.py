@@ -79,7 +79,11 @@ async def list_cluster_applications(
         if person.shows(application)
     ]
     page = paging.cut(there, lambda shown: shown.name, cursor, limit)
-    return encoding.many(request, page.items, page.cursor)
+    brought = await service.overview.commits_brought(cluster, [shown.name for shown in page.items])
+    items = tuple(
+        structs.replace(shown, commit=brought.get(shown.name, shown.commit)) for shown in page.items
+    )
+    return encoding.many(request, items, page.cursor)
 
 
 @router.get(
