@@ -192,8 +192,9 @@ class Service:
 
     async def applications_on(
         self, cluster: str
-    ) -> AsyncIterator[tuple[representations.Application, cluster_service.ClusterApplication]]:
-        """Yield the applications on a cluster by name, each with what it has there."""
+    ) -> list[tuple[representations.Application, cluster_service.ClusterApplication]]:
+        """Return the applications on a cluster by name, each with what it has there."""
+        found: list[tuple[representations.Application, cluster_service.ClusterApplication]] = []
         async for known in pagination.every(
             lambda cursor: self.store.applications.list(
                 records.ApplicationFilter(), cursor=cursor, limit=500
@@ -203,10 +204,9 @@ class Service:
                 continue
             status = application_statuses.of_record(known)
             if cluster in status.present_on:
-                yield (
-                    conversions.of_application(known),
-                    conversions.of_cluster_application(known, status, cluster),
-                )
+                shown = conversions.of_cluster_application(known, status, cluster)
+                found.append((conversions.of_application(known), shown))
+        return found
 
     async def application(self, name: str) -> representations.Application:
         """Return one application.
