@@ -29,6 +29,9 @@ class Question:
     until: datetime
     #: `until` is not now.
     is_past: bool = False
+    #: Of the release; empty: there is none, the metric is tried out.
+    run: str = ""
+    commit: str = ""
 
     @property
     def is_earlier(self) -> bool:

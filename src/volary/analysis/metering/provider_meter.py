@@ -106,4 +106,8 @@ def _values(question: meters.Question) -> query_placeholders.Values:
         route=names.route,
         arguments=rule.arguments,
         variant_arguments=own[question.side],
+        metric=rule.name,
+        run=question.run,
+        commit=question.commit,
+        labels=application.labels,
     )

@@ -101,6 +101,9 @@ class Judge:
     scoring: analysis.Scoring | None = None
     #: Looks are in the past: nothing can be asked about now.
     is_past: bool = False
+    #: Of the release; empty: there is none.
+    run: str = ""
+    commit: str = ""
     _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
     _told_score: str = ""
@@ -316,6 +319,8 @@ class Judge:
             time=at,
             until=until,
             is_past=self.is_past,
+            run=self.run,
+            commit=self.commit,
         )
         if not side.target:
             return question.nothing(rule.query, "every cluster of the run has this release")
@@ -396,4 +401,6 @@ async def open_judge(
         pods=pods,
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
         scoring=options.scoring,
+        run=context.task.run_id,
+        commit=context.task.commit,
     )
