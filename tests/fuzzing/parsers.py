@@ -1305,7 +1305,6 @@ def _of_metrics() -> Iterator[Parser]:
             ),
         )
 
-
     yield Parser(
         "google token",
         (

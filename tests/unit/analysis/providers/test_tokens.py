@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib import parse
@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 import scripted_server
 from volary.analysis.providers import provider_pool, query
 from volary.config.fleet import fleet_files
+from volary.controller import system_clock
 from volary.model import analysis, metric_providers
 
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -26,13 +27,9 @@ PEM = KEY.private_bytes(
     serialization.PrivateFormat.PKCS8,
     serialization.NoEncryption(),
 ).decode()
+CLOCK = system_clock.SystemClock()
 POINT = {"values": [{"doubleValue": 0.5}]}
 ANSWER = {"timeSeriesData": [{"pointData": [POINT]}]}
-
-
-class Clock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
 
 
 class Google:
@@ -112,7 +109,7 @@ def provider(google: Google, **config: Any) -> metric_providers.Provider:
 
 
 def asked(text: str = "fetch x") -> query.Query:
-    return query.Query(text, Clock().now(), timedelta(minutes=1), timeout=timedelta(seconds=30))
+    return query.Query(text, CLOCK.now(), timedelta(minutes=1), timeout=timedelta(seconds=30))
 
 
 async def measure(
@@ -121,7 +118,7 @@ async def measure(
     """Ask so many questions at one time, round after round."""
     known = [] if learned is None else learned
     found: list[query.Answer] = []
-    async with provider_pool.open_providers([one], clock=Clock(), learn=known.append) as providers:
+    async with provider_pool.open_providers([one], clock=CLOCK, learn=known.append) as providers:
         for i, count in enumerate(rounds):
             questions = (providers.measure(asked(f"fetch x{i}-{j}")) for j in range(count))
             found += await asyncio.gather(*questions)
@@ -144,7 +141,7 @@ async def test_a_token_that_is_over_or_refused_is_replaced(google: Google, tmp_p
     google.lifetime = 30
     short = await measure(one, 1, 1)
     google.lifetime = 3599
-    async with provider_pool.open_providers([one], clock=Clock()) as providers:
+    async with provider_pool.open_providers([one], clock=CLOCK) as providers:
         first = await providers.measure(asked("a"))
         google.granted += 1  # somebody revoked it
         refused = await providers.measure(asked("b"))
@@ -196,7 +193,7 @@ async def test_a_wrong_key_is_said_and_never_repeated(
 async def test_a_token_endpoint_that_is_busy_is_asked_again(google: Google, tmp_path: Path) -> None:
     one = provider(google, serviceAccountKeyFile=write_key(tmp_path, google))
     google.server.say(scripted_server.answer({}, 503), scripted_server.answer({"token": "other"}))
-    async with provider_pool.open_providers([one], clock=Clock()) as providers:
+    async with provider_pool.open_providers([one], clock=CLOCK) as providers:
         refused = await providers.measure(asked("a"))
         good = await providers.measure(asked("b"))
 

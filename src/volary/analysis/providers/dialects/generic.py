@@ -58,6 +58,6 @@ class Generic(dialect.Dialect[metric_providers.HttpOptions]):
                 kind = "a list: add [*]" if isinstance(element, list) else "an object: name a field"
                 raise dialect.AnswerError(f"has, where the path leads, {kind}")
             # Who judges by himself answers yes or no.
-            is_word = isinstance(element, bool)
-            all_points.append(dialect.points([int(element) if is_word else element]))
+            value = int(element) if isinstance(element, bool) else element
+            all_points.append(dialect.points([value]))
         return all_points
