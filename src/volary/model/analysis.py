@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from volary.model import options
 
@@ -200,6 +200,20 @@ class Slo:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricJob:
+    """A container in the cluster that decides: its Job succeeds, or it fails."""
+
+    spec: Annotated[
+        Mapping[str, Any],
+        options.Option(
+            "`spec` of a Job. `backoffLimit` is 0 and `restartPolicy` Never where it says "
+            "nothing; `VOLARY_CLUSTER`, `VOLARY_VARIANT`, `VOLARY_SERVICE` and so on are in the "
+            "environment of its containers."
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One metric: what to ask whom, how often, and what the answers have to be."""
 
@@ -307,6 +321,13 @@ class Rule:
         "of `totalQuery`, and the release fails when it burns the error budget too fast.",
         None,
     )
+    #: `expected` is then 1, which is a Job that succeeded.
+    job: MetricJob | None = options.option(
+        "A Job that is run in the cluster at each look, in place of a query: it measures 1 when "
+        "it succeeds and 0 when it fails, and is removed afterwards. One that gives no answer "
+        "within `timeout` (default 5m, at most 1h) is no data.",
+        None,
+    )
     critical: bool = options.option(
         "With `scoreThresholds`: when this one fails, the release does, whatever the score is.",
         False,
@@ -342,6 +363,11 @@ class Rule:
     def is_of_pods(self) -> bool:
         """Whether the cluster itself is asked, and no provider."""
         return self.built_in in tuple(PodMetric)
+
+    @property
+    def is_of_cluster(self) -> bool:
+        """Whether no provider is asked: the cluster tells it, or a Job there."""
+        return self.is_of_pods or self.job is not None
 
     @property
     def allowed_ratio(self) -> float:
@@ -501,7 +527,7 @@ class Measurement:
     #: For proportions: what `total_query` counted, one for each of `values`.
     totals: tuple[float, ...] = ()
     reading: Reading = Reading.VALUES
-    #: Why there are no values, in words.
+    #: Why there are no values, in words; beside values: what else is to be said of them.
     message: str = ""
 
 

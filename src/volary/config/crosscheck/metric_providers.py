@@ -103,7 +103,7 @@ def _too_short(rule: analysis.Rule, asked: metric_providers.Provider) -> str:
 
 def _ranges(rule: analysis.Rule) -> Iterator[timedelta]:
     """Yield how far the queries of a metric look back; nothing for one that takes what is now."""
-    if rule.is_of_pods:
+    if rule.is_of_cluster:
         return
     if rule.built_in:
         yield rule.interval
@@ -141,7 +141,7 @@ def _rules(stage: pipelines.Stage) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
 def _problem(
     rule: analysis.Rule, providers: tuple[metric_providers.Provider, ...]
 ) -> tuple[str, str, errors.Severity] | None:
-    if rule.is_of_pods:
+    if rule.is_of_cluster:
         return None
     if not providers:
         return "there are no analysisProviders to query", _HINT, _WARNING

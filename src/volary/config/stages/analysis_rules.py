@@ -14,6 +14,7 @@ from urllib import parse
 from volary.config.decoding import base_sections, readings
 from volary.config.stages import (
     http_queries,
+    job_rules,
     metric_sections,
     query_placeholders,
     score_rules,
@@ -244,10 +245,13 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         ratio_limit=read.max if read.max is not None else read.min,
         no_data=_no_data(place, analysis.NoData.HOLD),
         slo=None,
+        job=None,
     )
     rule = slo_rules.with_slo(reading, read, rule, path)
-    is_built_in = not rule.query and name in BUILT_IN
-    if not rule.query and not is_built_in:
+    rule = job_rules.with_job(reading, read, rule, path)
+    is_asked = not rule.query and read.job is None
+    is_built_in = is_asked and name in BUILT_IN
+    if is_asked and not is_built_in:
         hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
         reading.error((*path, "query"), 'missing "query" field', hint)
     _check_times(place, given=interval)
@@ -397,8 +401,9 @@ def _check_times(place: _Place[Entry], *, given: timedelta | None) -> None:
     else:
         check_unit(reading, read.interval, (*path, "interval"), least=SHORTEST)
     check_unit(reading, read.timeout, (*path, "timeout"))
-    if read.timeout > _LONGEST_QUERY:
-        reading.error((*path, "timeout"), "must be at most 5m")
+    is_job = getattr(read, "job", None) is not None
+    if read.timeout > (job_rules.LONGEST if is_job else _LONGEST_QUERY):
+        reading.error((*path, "timeout"), f"must be at most {'1h' if is_job else '5m'}")
 
 
 def check_unit(
@@ -423,7 +428,8 @@ def _check_comparison(
 ) -> None:
     bounds = read.expected
     if rule.strategy is _LITERAL:
-        if read.slo is None and (bounds is None or (bounds.min is None and bounds.max is None)):
+        says_more = read.slo is not None or read.job is not None
+        if not says_more and (bounds is None or (bounds.min is None and bounds.max is None)):
             message = '"expected" is required to analyze with the THRESHOLD strategy'
             reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
         for name in ("max", "min"):

@@ -41,6 +41,10 @@ class Slo(base_sections.Section, of=analysis.Slo):
     ] = options.option("Over how long, as `30d`.", timedelta(days=30))
 
 
+class MetricJob(base_sections.Section, of=analysis.MetricJob):
+    """A container in the cluster that decides."""
+
+
 class Metric(base_sections.Section, of=analysis.Rule):
     """One query, and what its answers have to be."""
 
@@ -77,6 +81,7 @@ class Metric(base_sections.Section, of=analysis.Rule):
         above=0,
     )
     slo: Slo | None
+    job: MetricJob | None
     no_data: analysis.NoData | None = options.option(
         "When there is nothing to judge. `hold`: wait for data, at last fail. `fail`: a failed "
         "look. `pass`: a look that does not count. Default: `hold`.",

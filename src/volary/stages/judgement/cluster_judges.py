@@ -20,7 +20,7 @@ from volary.model import analysis, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
-from volary.stages.judgement import findings, http_checks, pod_metrics
+from volary.stages.judgement import findings, http_checks, job_metrics, pod_metrics
 from volary.stages.runtime import contexts
 
 #: A query that can be asked about any stretch of time.
@@ -95,6 +95,8 @@ class Judge:
     http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
     #: Asks the cluster about pods; None: there is none to be asked.
     pods: pod_metrics.PodMetrics | None = None
+    #: Runs Jobs in the cluster; None: there is no release to run them for.
+    jobs: job_metrics.JobMetrics | None = None
     #: When the last successful analysis began; None: there was none.
     previous: datetime | None = None
     #: How the verdicts become one; None: each of them decides.
@@ -324,11 +326,12 @@ class Judge:
         )
         if not side.target:
             return question.nothing(rule.query, "every cluster of the run has this release")
+        limit = rule.timeout if rule.job is None else rule.timeout + job_metrics.GRACE
         try:
-            async with asyncio.timeout(rule.timeout.total_seconds()):
+            async with asyncio.timeout(limit.total_seconds()):
                 return await self._ask(question)
         except TimeoutError:
-            return question.failure(f"no answer within {rule.timeout.total_seconds():g} s")
+            return question.failure(f"no answer within {limit.total_seconds():g} s")
         except errors.VolaryError as error:
             return question.failure(str(error))
 
@@ -337,6 +340,10 @@ class Judge:
         if name in self.http:
             reach = self.context.options.permissions.reach
             return await http_checks.measure(self.http[name], question, reach)
+        if question.rule.job is not None:
+            if self.jobs is None:
+                return question.failure("a Job is run for a release only", name)
+            return await self.jobs.measure(question)
         if not question.rule.is_of_pods:
             return await self.context.meter.measure(question)
         if self.pods is None:
@@ -390,6 +397,9 @@ async def open_judge(
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
     pods = pod_metrics.PodMetrics(context.client, context.application, source, running, home)
+    stage = f"{context.task.run_id}/{context.task.stage_id}/{context.target}"
+    grace = context.options.image_grace
+    jobs = job_metrics.JobMetrics(context.client, stage, context.report, grace)
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(
@@ -399,6 +409,7 @@ async def open_judge(
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={http_check.rule.name: http_check for http_check in options.http},
         pods=pods,
+        jobs=jobs,
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
         scoring=options.scoring,
         run=context.task.run_id,

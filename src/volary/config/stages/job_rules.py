@@ -1,0 +1,77 @@
+"""Reads metrics that a Job in the cluster decides, and refuses those that no cluster would run."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from volary.config.decoding import base_sections, readings
+from volary.config.stages import metric_sections
+from volary.config.text import yaml
+from volary.model import analysis
+
+#: Of the whole Job.
+LONGEST = timedelta(hours=1)
+_USUAL = timedelta(minutes=5)
+_JOB = "job"
+#: What says how a query is asked and its answer compared, as it is written.
+_IDLE = (
+    *("provider", "query", "total_query", "kind", "strategy", "expected", "max", "min"),
+    *("deviation", "minimum_effect", "judgement", "significance", "minimum_samples"),
+    *("median_per_look", "delay", "decider", "slo"),
+    *("canary_arguments", "baseline_arguments", "primary_arguments"),
+)
+_POLICIES = ("Never", "OnFailure")
+
+
+def with_job(
+    reading: readings.Reading,
+    read: metric_sections.Metric,
+    rule: analysis.Rule,
+    path: yaml.Path,
+) -> analysis.Rule:
+    """Return the rule with what its Job implies; what is wrong with it is noted."""
+    at = (*path, _JOB)
+    if read.job is None or reading.refuse_in_pipecd(at, _JOB):
+        return rule
+    fields = metric_sections.Metric.model_fields
+    for name in sorted(read.model_fields_set & set(_IDLE)):
+        written = fields[name].alias or name
+        reading.error(
+            (*path, written), "a Job decides by itself, and is asked nothing", "remove it"
+        )
+    job = base_sections.value_of(analysis.MetricJob, read.job)
+    for where, message, hint in _faults(job.spec):
+        reading.error((*at, "spec", *where), message, hint)
+    return replace(
+        rule,
+        query="",
+        provider="",
+        job=job,
+        timeout=read.timeout if "timeout" in read.model_fields_set else _USUAL,
+        expected=analysis.Range(minimum=1.0),
+    )
+
+
+def _faults(spec: Mapping[str, Any]) -> Iterator[tuple[yaml.Path, str, str]]:
+    """Yield what is wrong with the ``spec`` of a Job, with its place in it."""
+    at: yaml.Path = ("template", "spec")
+    pod = _mapping(_mapping(spec.get("template")).get("spec"))
+    containers = pod.get("containers")
+    if not isinstance(containers, list) or not containers:
+        hint = "write template: {spec: {containers: [{name: check, image: …}]}}"
+        yield (*at, "containers"), "is required", hint
+        containers = []
+    for i, container in enumerate(containers):
+        for name in ("name", "image"):
+            if not isinstance(_mapping(container).get(name), str):
+                yield (*at, "containers", i, name), "is required", ""
+    if pod.get("restartPolicy", _POLICIES[0]) not in _POLICIES:
+        yield (*at, "restartPolicy"), "is Never or OnFailure for a Job", "remove it"
+    for name in ("suspend", "manualSelector", "selector"):
+        if spec.get(name):
+            yield (name,), "is not for a Job that is run at once", "remove it"
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
