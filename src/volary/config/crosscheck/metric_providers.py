@@ -34,7 +34,7 @@ def findings(app: applications.Application, clusters: fleets.Fleet) -> Iterator[
     Without any provider it is a warning: the metrics are inconclusive then, which is not passed
     over either.
     """
-    for where, rule in _all_rules(app):
+    for where, rule in all_rules(app):
         problem = _problem(rule, clusters.providers)
         if problem is not None:
             message, hint, severity = problem
@@ -46,7 +46,7 @@ def provider_findings(
     app: applications.Application, providers: Sequence[metric_providers.Provider]
 ) -> Iterator[Finding]:
     """Yield what the systems that are asked would not, or hardly, answer."""
-    for where, rule in _all_rules(app):
+    for where, rule in all_rules(app):
         for asked in _providers_of_metric(rule, providers):
             if message := _too_short(rule, asked):
                 yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
@@ -74,7 +74,7 @@ def _providers_of_metric(
     return matching[:1] if rule.provider or len(providers) == 1 else ()
 
 
-def _all_rules(app: applications.Application) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
+def all_rules(app: applications.Application) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
     """Yield every metric with where it is written: in stages, and at the end of waves."""
     for stage in app.pipeline:
         for path, rule in _rules(stage):
