@@ -72,6 +72,7 @@ from volary.sources.decryption import ciphertexts, sops_files, templates
 from volary.sources.git import branch_listing, git_hosts, ssh_remote
 from volary.sources.rendering import helm, kustomizations, placeholders, plain_files
 from volary.sources.trees import paths, trees
+from volary.stages.judgement import metric_jobs
 from volary.store import pagination, records
 from volary.tenancy import identities, membership, restrictions, workspace_manifests
 
@@ -1318,6 +1319,7 @@ def _of_metrics() -> Iterator[Parser]:
     yield Parser(
         "google key", (_google_key(),), _google_grant, (dialect.AnswerError,), has_secret=True
     )
+    yield Parser("failed job", (_failed_pods(),), _failed_job, words=("null", "[", "-1", "{}"))
     yield Parser(
         "document query",
         (
@@ -1327,6 +1329,33 @@ def _of_metrics() -> Iterator[Parser]:
         _document_query,
         words=("{", "}", '"query"', "[" * 2_000, "{{ name }}", "null"),
     )
+
+
+def _failed_job(data: bytes) -> Iterable[str]:
+    """Read pods and logs of a Job, as clusters tell of them and containers write them."""
+    log, _, pods = data.partition(b"\n---\n")
+    said = [metric_jobs.last_line(log.splitlines(keepends=True))]
+    try:
+        told = volary_json.decode(pods)
+    except volary_json.UNREADABLE:
+        return said
+    listed = [pod for pod in told if isinstance(pod, dict)] if isinstance(told, list) else []
+    failed = metric_jobs.failed_container(listed)
+    said += [metric_jobs.shorten(failed[3]), failed[0]] if failed else []
+    return [*said, *(str(metric_jobs.has_failed(pod)) for pod in listed)]
+
+
+def _failed_pods() -> bytes:
+    state = {"terminated": {"exitCode": 3, "finishedAt": "2026-11-28T12:00:00Z", "message": "no"}}
+    pod = {
+        "metadata": {"name": "check-x"},
+        "status": {
+            "containerStatuses": [{"name": "check", "state": state}],
+            "conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}],
+        },
+    }
+    log = b"2026-11-28T12:00:00.5Z \x1b[31mPOST /pay: 500\x1b[0m\n2026-11-28T12:00:01Z end"
+    return log + b"\n---\n" + json.dumps([pod, pod]).encode()
 
 
 def _google_key() -> bytes:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from volary.config.application import cluster_strategies
 from volary.config.decoding import readings, values
-from volary.config.stages import document_queries, http_queries, query_placeholders
+from volary.config.stages import query_forms
 from volary.config.text import yaml
 from volary.model import analysis, applications, errors, metric_providers
 from volary.model.fleet import fleets
@@ -50,20 +50,11 @@ def provider_findings(
         for asked in _providers_of_metric(rule, providers):
             if message := _too_short(rule, asked):
                 yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
-            for name, fault in _unasked(rule, asked.options):
+            for name, fault in query_forms.faults(rule, asked.options):
                 message = f"{rule.name}: {asked.name} is not asked: {fault.message}"
                 yield (*where, name), message, fault.hint, _ERROR
-
-
-def _unasked(
-    rule: analysis.Rule, options: metric_providers.Options
-) -> Iterator[tuple[str, query_placeholders.Finding]]:
-    """Yield why a query would not be sent, with the field it is written in."""
-    match options:
-        case metric_providers.HttpOptions():
-            yield from http_queries.refused_by_provider(rule, may_post=options.allow_post)
-        case metric_providers.ElasticsearchOptions():
-            yield from document_queries.of_rule(rule)
+            for name, doubt in query_forms.doubts(rule, asked.options):
+                yield (*where, name), f"{rule.name}: {doubt.message}", doubt.hint, _WARNING
 
 
 def _providers_of_metric(

@@ -74,9 +74,7 @@ class AnalysisRun:
         period, now = self.judge.period, self.clock.now()
         number = max(1, (now - period.started) // rule.interval + 1)
         look = period.started + number * rule.interval
-        to_come = [moment for moment in (look, period.ends, period.deadline) if moment > now]
-        # A look may take longer than there was left.
-        at = min(to_come, default=period.deadline)
+        at = min(moment for moment in (look, period.ends, period.deadline) if moment > now)
         return (number, at, True) if at == look else (number - 1, at, False)
 
     async def _sleep_until(self, at: datetime) -> None:

@@ -320,6 +320,28 @@ GOOD = "name: errors, interval: 1m, expected: {max: 1}"
         (f"{{{GOOD}, query: '{{{{ tagret }}}}'}}", ["a"], "error: {{ tagret }} is not known"),
         (f"{{{GOOD}, query: 'app:{{{{ name }}}} AND x'}}", ["elasticsearch"], ""),
         (
+            f"""{{{GOOD}, query: '{{app="x"}} |= "rate(x)"'}}""",
+            ["loki"],
+            "warning: errors: its query finds lines of logs, and no numbers",
+        ),
+        (f"""{{{GOOD}, query: 'sum(rate({{app="x"}} |= "e" [1m])) or vector(0)'}}""", ["loki"], ""),
+        (
+            f"""{{{GOOD}, query: '{{name="| rate()"}}'}}""",
+            ["tempo"],
+            "warning: errors: its query finds traces, and no numbers",
+        ),
+        (
+            f"""{{{GOOD}, query: '{{status=error}} | avg_over_time(duration) by (x)'}}""",
+            ["tempo"],
+            "",
+        ),
+        (
+            f"""{{{GOOD}, query: "data('publish')"}}""",
+            ["splunk"],
+            "warning: errors: its program publishes nothing",
+        ),
+        (f"""{{{GOOD}, query: "data('x').publish()"}}""", ["splunk"], ""),
+        (
             f"""{{{GOOD}, query: '{{"term": {{"app": "{{{{ name }}}}"}}}}'}}""",
             ["elasticsearch"],
             "",
@@ -344,11 +366,12 @@ GOOD = "name: errors, interval: 1m, expected: {max: 1}"
 def test_metrics_that_can_never_be_asked_are_found_before(
     metric: str, providers: list[str], expected: str
 ) -> None:
-    more = {"elasticsearch": {"index": "logs-*"}}
+    more = {"elasticsearch": {"index": "logs-*"}, "splunk": {"tokenEnv": "T"}}
+    types = ("graphite", "elasticsearch", "loki", "tempo", "splunk")
     listed = [
         {
             "name": each,
-            "type": each if each in ("graphite", "elasticsearch") else "prometheus",
+            "type": each if each in types else "prometheus",
             "config": {"address": "http://x", **more.get(each, {})},
         }
         for each in providers
