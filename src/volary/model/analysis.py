@@ -146,6 +146,20 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricJob:
+    """A container in the cluster that decides: its Job succeeds, or it fails."""
+
+    spec: Annotated[
+        Mapping[str, Any],
+        options.Option(
+            "`spec` of a Job. `backoffLimit` is 0 and `restartPolicy` Never where it says "
+            "nothing; `VOLARY_CLUSTER`, `VOLARY_VARIANT`, `VOLARY_SERVICE` and so on are in the "
+            "environment of its containers."
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class BurnRate:
     """How many times too fast an error budget may burn, over two windows."""
 
@@ -200,20 +214,6 @@ class Slo:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricJob:
-    """A container in the cluster that decides: its Job succeeds, or it fails."""
-
-    spec: Annotated[
-        Mapping[str, Any],
-        options.Option(
-            "`spec` of a Job. `backoffLimit` is 0 and `restartPolicy` Never where it says "
-            "nothing; `VOLARY_CLUSTER`, `VOLARY_VARIANT`, `VOLARY_SERVICE` and so on are in the "
-            "environment of its containers."
-        ),
-    ]
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """One metric: what to ask whom, how often, and what the answers have to be."""
 
@@ -244,6 +244,13 @@ class Rule:
     )
     interval: timedelta = options.option("Time between two looks.", timedelta(minutes=1))
     timeout: timedelta = options.option("Limit of each query, at most 5m.", timedelta(seconds=30))
+    #: `query` names it for people then, and `expected` is 1: a Job that succeeded.
+    job: MetricJob | None = options.option(
+        "A Job that is run in the cluster at each look, in place of a query: it measures 1 when "
+        "it succeeds and 0 when it fails, and is removed afterwards. One that gives no answer "
+        "within `timeout` (default 5m, at most 1h) is no data.",
+        None,
+    )
     strategy: Strategy = options.option(
         "`THRESHOLD`: against `expected`. `CANARY_BASELINE`, `CANARY_PRIMARY`: "
         "against the other variant. `PREVIOUS`: against the last successful analysis.",
@@ -319,13 +326,6 @@ class Rule:
         "A service level objective instead of `expected`, for `kind: proportion` (which it "
         "implies) and `judgement: sequential` (likewise): `query` counts bad events among those "
         "of `totalQuery`, and the release fails when it burns the error budget too fast.",
-        None,
-    )
-    #: `expected` is then 1, which is a Job that succeeded.
-    job: MetricJob | None = options.option(
-        "A Job that is run in the cluster at each look, in place of a query: it measures 1 when "
-        "it succeeds and 0 when it fails, and is removed afterwards. One that gives no answer "
-        "within `timeout` (default 5m, at most 1h) is no data.",
         None,
     )
     critical: bool = options.option(

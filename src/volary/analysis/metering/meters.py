@@ -27,11 +27,11 @@ class Question:
     #: The moment the interval ends that is asked about; `time`, but for an earlier release and
     #: where data come late.
     until: datetime
-    #: `until` is not now.
-    is_past: bool = False
     #: Of the release; empty: there is none, the metric is tried out.
     run: str = ""
     commit: str = ""
+    #: `until` is not now.
+    is_past: bool = False
 
     @property
     def is_earlier(self) -> bool:

@@ -47,7 +47,7 @@ def provider_findings(
 ) -> Iterator[Finding]:
     """Yield what the systems that are asked would not, or hardly, answer."""
     for where, rule in all_rules(app):
-        for asked in _providers_of_metric(rule, providers):
+        for asked in () if rule.is_of_cluster else _providers_of_metric(rule, providers):
             if message := _too_short(rule, asked):
                 yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
             for name, fault in query_forms.faults(rule, asked.options):

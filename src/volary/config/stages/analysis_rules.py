@@ -233,25 +233,24 @@ def _place(
 
 
 def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> analysis.Rule:
+    place = replace(place, entry=job_rules.filled(place.reading, place.entry, place.path))
     read, reading, path = place.entry, place.reading, place.path
     name = read.name or place.name
     rule = base_sections.value_of(
         analysis.Rule,
         read,
         name=name,
+        job=job_rules.job_of(read),
         interval=read.interval or interval or timedelta(minutes=1),
         expected=read.expected and analysis.Range(read.expected.min, read.expected.max),
         deviation=_deviation(read) or analysis.Deviation.EITHER,
         ratio_limit=read.max if read.max is not None else read.min,
         no_data=_no_data(place, analysis.NoData.HOLD),
         slo=None,
-        job=None,
     )
     rule = slo_rules.with_slo(reading, read, rule, path)
-    rule = job_rules.with_job(reading, read, rule, path)
-    is_asked = not rule.query and read.job is None
-    is_built_in = is_asked and name in BUILT_IN
-    if is_asked and not is_built_in:
+    is_built_in = not rule.query and name in BUILT_IN
+    if not rule.query and not is_built_in:
         hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
         reading.error((*path, "query"), 'missing "query" field', hint)
     _check_times(place, given=interval)
@@ -428,8 +427,7 @@ def _check_comparison(
 ) -> None:
     bounds = read.expected
     if rule.strategy is _LITERAL:
-        says_more = read.slo is not None or read.job is not None
-        if not says_more and (bounds is None or (bounds.min is None and bounds.max is None)):
+        if read.slo is None and (bounds is None or (bounds.min is None and bounds.max is None)):
             message = '"expected" is required to analyze with the THRESHOLD strategy'
             reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
         for name in ("max", "min"):

@@ -1,7 +1,6 @@
 """Reads metrics that a Job in the cluster decides, and refuses those that no cluster would run."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +13,8 @@ from volary.model import analysis
 LONGEST = timedelta(hours=1)
 _USUAL = timedelta(minutes=5)
 _JOB = "job"
+#: Stands where other metrics have a query.
+_SHOWN = "a Job in the cluster"
 #: What says how a query is asked and its answer compared, as it is written.
 _IDLE = (
     *("provider", "query", "total_query", "kind", "strategy", "expected", "max", "min"),
@@ -24,37 +25,30 @@ _IDLE = (
 _POLICIES = ("Never", "OnFailure")
 
 
-def with_job(
-    reading: readings.Reading,
-    read: metric_sections.Metric,
-    rule: analysis.Rule,
-    path: yaml.Path,
-) -> analysis.Rule:
-    """Return the rule with what its Job implies; what is wrong with it is noted."""
+def filled(
+    reading: readings.Reading, read: metric_sections.Metric, path: yaml.Path
+) -> metric_sections.Metric:
+    """Return the metric with what its Job implies; what is wrong with it is noted."""
     at = (*path, _JOB)
-    if read.job is None or reading.refuse_in_pipecd(at, _JOB):
-        return rule
+    if read.job is None:
+        return read
     fields = metric_sections.Metric.model_fields
-    for name in sorted(read.model_fields_set & set(_IDLE)):
-        written = fields[name].alias or name
-        reading.error(
-            (*path, written), "a Job decides by itself, and is asked nothing", "remove it"
-        )
-    job = base_sections.value_of(analysis.MetricJob, read.job)
-    for where, message, hint in _faults(job.spec):
-        reading.error((*at, "spec", *where), message, hint)
-    return replace(
-        rule,
-        query="",
-        provider="",
-        kind=analysis.Kind.VALUE,
-        strategy=analysis.Strategy.THRESHOLD,
-        judgement=analysis.Judgement.EACH,
-        decider=analysis.Decider.PER_CLUSTER,
-        job=job,
-        timeout=read.timeout if "timeout" in read.model_fields_set else _USUAL,
-        expected=analysis.Range(minimum=1.0),
-    )
+    if not reading.refuse_in_pipecd(at, _JOB):
+        for name in sorted(read.model_fields_set & set(_IDLE)):
+            message = "a Job decides by itself, and is asked nothing"
+            reading.error((*path, fields[name].alias or name), message, "remove it")
+        for where, message, hint in _faults(read.job.spec):
+            reading.error((*at, "spec", *where), message, hint)
+    implied = {name: fields[name].get_default(call_default_factory=True) for name in _IDLE}
+    implied |= {"query": _SHOWN, "expected": metric_sections.Expected(min=1.0)}
+    if "timeout" not in read.model_fields_set:
+        implied["timeout"] = _USUAL
+    return read.model_copy(update=implied)
+
+
+def job_of(read: metric_sections.Metric) -> analysis.MetricJob | None:
+    """Return the Job of a metric; None: it has none."""
+    return None if read.job is None else base_sections.value_of(analysis.MetricJob, read.job)
 
 
 def _faults(spec: Mapping[str, Any]) -> Iterator[tuple[yaml.Path, str, str]]:

@@ -31,6 +31,10 @@ class TemplateReference(base_sections.Section):
     app_args: dict[str, str] = options.option("`{{ .AppCustomArgs.x }}` of its query.", {})
 
 
+class MetricJob(base_sections.Section, of=analysis.MetricJob):
+    """A container in the cluster that decides."""
+
+
 class Slo(base_sections.Section, of=analysis.Slo):
     """A service level objective."""
 
@@ -39,10 +43,6 @@ class Slo(base_sections.Section, of=analysis.Slo):
         pydantic.BeforeValidator(values.days),
         pydantic.WithJsonSchema(values.DAYS),
     ] = options.option("Over how long, as `30d`.", timedelta(days=30))
-
-
-class MetricJob(base_sections.Section, of=analysis.MetricJob):
-    """A container in the cluster that decides."""
 
 
 class Metric(base_sections.Section, of=analysis.Rule):
@@ -61,6 +61,7 @@ class Metric(base_sections.Section, of=analysis.Rule):
         "Time between two looks, and what each of them is about.", None
     )
     timeout: timedelta
+    job: MetricJob | None
     expected: Expected | None
     deviation: analysis.Deviation | None = options.option(
         "Which difference is bad when compared: `HIGH` (errors, latency), `LOW` (success rate, "
@@ -81,7 +82,6 @@ class Metric(base_sections.Section, of=analysis.Rule):
         above=0,
     )
     slo: Slo | None
-    job: MetricJob | None
     no_data: analysis.NoData | None = options.option(
         "When there is nothing to judge. `hold`: wait for data, at last fail. `fail`: a failed "
         "look. `pass`: a look that does not count. Default: `hold`.",

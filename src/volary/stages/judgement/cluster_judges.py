@@ -318,11 +318,11 @@ class Judge:
             names=self.names,
             side=side.variant,
             role=side.role,
+            run=self.run,
+            commit=self.commit,
             time=at,
             until=until,
             is_past=self.is_past,
-            run=self.run,
-            commit=self.commit,
         )
         if not side.target:
             return question.nothing(rule.query, "every cluster of the run has this release")
@@ -342,7 +342,7 @@ class Judge:
             return await http_checks.measure(self.http[name], question, reach)
         if question.rule.job is not None:
             if self.jobs is None:
-                return question.failure("a Job is run for a release only", name)
+                return question.failure("a Job is run for a release only")
             return await self.jobs.measure(question)
         if not question.rule.is_of_pods:
             return await self.context.meter.measure(question)
@@ -391,15 +391,15 @@ async def open_judge(
     Raises:
         errors.VolaryError: The application cannot be rendered.
     """
+    stage = f"{context.task.run_id}/{context.task.stage_id}/{context.target}"
+    grace = context.options.image_grace
+    jobs = job_metrics.JobMetrics(context.client, stage, context.report, grace)
     source = await context.target_source()
     home = namespace or context.client.namespace
     running: list[manifest.Manifest] = []
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
     pods = pod_metrics.PodMetrics(context.client, context.application, source, running, home)
-    stage = f"{context.task.run_id}/{context.task.stage_id}/{context.target}"
-    grace = context.options.image_grace
-    jobs = job_metrics.JobMetrics(context.client, stage, context.report, grace)
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(

@@ -50,7 +50,7 @@ class JobMetrics:
         rule = question.rule
         assert rule.job is not None
         if question.is_past:
-            return question.failure("a Job is run now, and says nothing of the past", rule.name)
+            return question.failure("a Job is run now, and says nothing of the past")
         jobs = await resource_mapping.require(self.client, "batch", "Job")
         async with self._running(jobs, question) as job:
             item = manifest.Manifest(job)
