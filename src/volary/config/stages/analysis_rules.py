@@ -240,7 +240,6 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         analysis.Rule,
         read,
         name=name,
-        job=job_rules.job_of(read),
         interval=read.interval or interval or timedelta(minutes=1),
         expected=read.expected and analysis.Range(read.expected.min, read.expected.max),
         deviation=_deviation(read) or analysis.Deviation.EITHER,

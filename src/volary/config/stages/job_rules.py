@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from volary.config.decoding import base_sections, readings
+from volary.config.decoding import readings
 from volary.config.stages import metric_sections
 from volary.config.text import yaml
-from volary.model import analysis
 
 #: Of the whole Job.
 LONGEST = timedelta(hours=1)
@@ -44,11 +43,6 @@ def filled(
     if "timeout" not in read.model_fields_set:
         implied["timeout"] = _USUAL
     return read.model_copy(update=implied)
-
-
-def job_of(read: metric_sections.Metric) -> analysis.MetricJob | None:
-    """Return the Job of a metric; None: it has none."""
-    return None if read.job is None else base_sections.value_of(analysis.MetricJob, read.job)
 
 
 def _faults(spec: Mapping[str, Any]) -> Iterator[tuple[yaml.Path, str, str]]:

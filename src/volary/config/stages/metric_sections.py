@@ -31,10 +31,6 @@ class TemplateReference(base_sections.Section):
     app_args: dict[str, str] = options.option("`{{ .AppCustomArgs.x }}` of its query.", {})
 
 
-class MetricJob(base_sections.Section, of=analysis.MetricJob):
-    """A container in the cluster that decides."""
-
-
 class Slo(base_sections.Section, of=analysis.Slo):
     """A service level objective."""
 
@@ -61,7 +57,7 @@ class Metric(base_sections.Section, of=analysis.Rule):
         "Time between two looks, and what each of them is about.", None
     )
     timeout: timedelta
-    job: MetricJob | None
+    job: analysis.MetricJob | None
     expected: Expected | None
     deviation: analysis.Deviation | None = options.option(
         "Which difference is bad when compared: `HIGH` (errors, latency), `LOW` (success rate, "
