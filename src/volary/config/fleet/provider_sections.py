@@ -39,7 +39,7 @@ class Connection(base_sections.Section):
 
     address: str = options.option(
         "Where it is; `${CLUSTER}` stands for the cluster's name. Datadog, CloudWatch, New "
-        "Relic, Stackdriver and Splunk have one of their own.",
+        "Relic and Stackdriver have one of their own.",
         "",
     )
     addresses: dict[str, str] = options.option(
