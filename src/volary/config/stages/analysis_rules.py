@@ -14,6 +14,7 @@ from urllib import parse
 from volary.config.decoding import base_sections, readings
 from volary.config.stages import (
     http_queries,
+    job_rules,
     metric_sections,
     query_placeholders,
     score_rules,
@@ -232,6 +233,7 @@ def _place(
 
 
 def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> analysis.Rule:
+    place = replace(place, entry=job_rules.filled(place.reading, place.entry, place.path))
     read, reading, path = place.entry, place.reading, place.path
     name = read.name or place.name
     rule = base_sections.value_of(
@@ -397,8 +399,9 @@ def _check_times(place: _Place[Entry], *, given: timedelta | None) -> None:
     else:
         check_unit(reading, read.interval, (*path, "interval"), least=SHORTEST)
     check_unit(reading, read.timeout, (*path, "timeout"))
-    if read.timeout > _LONGEST_QUERY:
-        reading.error((*path, "timeout"), "must be at most 5m")
+    is_job = getattr(read, "job", None) is not None
+    if read.timeout > (job_rules.LONGEST if is_job else _LONGEST_QUERY):
+        reading.error((*path, "timeout"), f"must be at most {'1h' if is_job else '5m'}")
 
 
 def check_unit(
