@@ -81,6 +81,29 @@ async def test_no_data_and_errors_are_no_pass(given: World) -> None:
     assert given.clusters.images("us") == "example/simple:v1 2/2"
 
 
+async def test_an_analysis_without_a_duration_takes_as_long_as_its_looks(given: World) -> None:
+    given.metrics.answer = lambda query, time: 0.01
+    measures(given, "{count: 2}")
+    file = given.clusters.directory / "volary.yaml"
+    file.write_text(file.read_text().replace("        duration: 3s\n", ""))
+    command_world.commit(given.clusters.directory, "As long as the looks")
+    ended = await given.run()
+
+    assert ended.code == 0, ended
+    assert len([each for each in findings(ended, "measurement") if each["target"] == "us"]) == 2
+    assert given.clusters.images("us") == "example/simple:v2 2/2"
+
+
+async def test_errors_in_a_row_take_the_release_back_before_the_end(given: World) -> None:
+    given.metrics.answer = lambda query, time: "overloaded"
+    measures(given, "{noData: pass, consecutiveErrorLimit: 1}")
+    ended = await given.run()
+
+    assert ended.code == 1, ended
+    assert "2 looks in a row had no answer, 1 allowed" in ended.events[-1]["reason"]
+    assert given.clusters.images("us") == "example/simple:v1 2/2"
+
+
 async def test_a_provider_that_is_down_is_no_pass(given: World) -> None:
     async with metrics_server.serve() as other:
         gone = other.url

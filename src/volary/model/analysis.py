@@ -271,6 +271,25 @@ class Rule:
         "`consecutive`: a good one begins again at zero.",
         FailureCount.CUMULATIVE,
     )
+    count: int | None = options.option(
+        "So many looks, after the warm-up, and the metric is done before `duration` is over. "
+        "Default: as many as there is time for.",
+        None,
+        least=1,
+    )
+    inconclusive_limit: int | None = options.option(
+        "Fails when more looks than this were inconclusive: there were data, and they said neither "
+        "(not with `sequential`). Up to so many are allowed, the last one too. Default: any "
+        "number, and at the end something that can be judged is waited for, as with `noData`.",
+        None,
+        least=0,
+    )
+    consecutive_error_limit: int | None = options.option(
+        "Fails when more looks than this in a row were not answered, or not readably. Default: any "
+        "number; `noData` says what it means that nothing can be judged.",
+        None,
+        least=0,
+    )
     no_data: NoData = options.option("When there is nothing to judge.", NoData.HOLD)
     #: Before a comparison or a sequential rule may pass; of rates: looks; with `EACH` that many
     #: per look.
@@ -337,6 +356,15 @@ class Rule:
     def unjudged(self) -> timedelta:
         """How long before its first judged interval is looked at: what came before is no part."""
         return self.warm_up + self.delay
+
+    @property
+    def length(self) -> timedelta | None:
+        """How long its looks take when there are so many and no more."""
+        if self.count is None:
+            return None
+        # Looks are whole intervals after the beginning.
+        unjudged = math.ceil(self.unjudged / self.interval)
+        return (unjudged + self.count) * self.interval
 
     @property
     def is_of_pods(self) -> bool:
@@ -447,6 +475,7 @@ def false_alarms(rule: Rule, duration: timedelta) -> float:
     if rule.judgement is Judgement.SEQUENTIAL:
         return rule.significance
     looks = max(0, math.floor((duration - rule.unjudged) / rule.interval))
+    looks = looks if rule.count is None else min(looks, rule.count)
     if rule.failure_count is FailureCount.CONSECUTIVE:
         row = rule.significance ** (rule.failure_limit + 1)
         return 1 - (1 - row) ** max(0, looks - rule.failure_limit)
@@ -557,6 +586,8 @@ class Check:
     time: datetime
     #: There was nothing to judge: `Rule.no_data` says what follows.
     is_empty: bool = False
+    #: Whoever was asked did not answer, or not readably.
+    is_error: bool = False
     numbers: Numbers = Numbers()
 
 

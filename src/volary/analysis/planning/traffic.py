@@ -56,7 +56,7 @@ def release(
 
     `effect` is how many times as many errors, or as much latency, the new version has.
     """
-    looks = max(1, int(duration / rule.interval))
+    looks = rule_looks(rule, duration)
     sides = [(Role.JUDGED, traffic.canary, effect)]
     if rule.strategy.compares:
         sides.append((Role.REFERENCE, traffic.other, 1.0))
@@ -71,6 +71,12 @@ def release(
             )
     ends = _START + looks * rule.interval
     return analysis.Series(_START, ends, ends + duration, target, tuple(measurements))
+
+
+def rule_looks(rule: analysis.Rule, duration: timedelta) -> int:
+    """Return how many looks there are in that time; one at least."""
+    length = duration if rule.length is None else min(duration, rule.length)
+    return max(1, int(length / rule.interval))
 
 
 def _measured(

@@ -40,7 +40,9 @@ def of_look(
     Not `in_words`: comparisons leave out the sentence and the numbers, which cost most.
     """
     if look.problem:
-        return analysis.Check(Result.INCONCLUSIVE, look.problem, look.time, is_empty=True)
+        return analysis.Check(
+            Result.INCONCLUSIVE, look.problem, look.time, is_empty=True, is_error=look.is_error
+        )
     if rule.strategy.compares:
         return _compared(rule, look, earlier, in_words=in_words)
     if rule.kind is Kind.VALUE:

@@ -188,6 +188,8 @@ def _judge_singly(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
     if count_failures(rule, look_checks) > rule.failure_limit:
         sentence = _exceeded(rule, look_checks, look_checks[failed[-1]])
         return _Judged(sentence, is_measured, numbers=numbers)
+    if stopped := _unanswered(rule, seen) or _inconclusive(rule, look_checks):
+        return _Judged(stopped, is_measured=False, numbers=numbers)
     went = f"{len(failed)} of {phrases.count(len(decided), 'look')} failed"
     latest = f"; the last good one: {look_checks[good[-1]].sentence}" if good else ""
     none_is_good = bool(failed) and not good
@@ -210,7 +212,42 @@ def _missing(rule: analysis.Rule, look_checks: Sequence[analysis.Check]) -> str:
         return last.sentence
     if _counts(rule, last) or (last.is_empty and rule.no_data is NoData.PASS):
         return ""
+    if rule.inconclusive_limit is not None and _is_neither(last):
+        return ""
     return last.sentence
+
+
+def _unanswered(rule: analysis.Rule, seen: Sequence[samples.Look]) -> str:
+    """Say that too many looks in a row were not answered; empty: no more than are allowed."""
+    limit = rule.consecutive_error_limit
+    if limit is None:
+        return ""
+    row: list[samples.Look] = []
+    for look in seen:
+        row = [*row, look] if look.is_error else []
+        if len(row) > limit:
+            return (
+                f"{phrases.count(len(row), 'look')} in a row had no answer, {limit} allowed; "
+                f"the last: {look.problem}"
+            )
+    return ""
+
+
+def _inconclusive(rule: analysis.Rule, look_checks: Sequence[analysis.Check]) -> str:
+    """Say that too many looks were inconclusive; empty: no more than are allowed."""
+    limit = rule.inconclusive_limit
+    neither = [check for check in look_checks if _is_neither(check)]
+    if limit is None or len(neither) <= limit:
+        return ""
+    return (
+        f"{len(neither)} of {phrases.count(len(look_checks), 'look')} were inconclusive, "
+        f"{limit} allowed; the last: {neither[-1].sentence}"
+    )
+
+
+def _is_neither(check: analysis.Check) -> bool:
+    """Whether there were data, and they said neither."""
+    return check.result is Result.INCONCLUSIVE and not check.is_empty
 
 
 def _counts(rule: analysis.Rule, check: analysis.Check) -> bool:
@@ -269,8 +306,10 @@ def _sequential(
         )
         tally = dataclasses.replace(tally, failed_looks=len(empty))
         return _Judged(sentence, is_measured=False, numbers=tally)
+    unanswered = _unanswered(rule, seen)
     if not usable:
-        return _Judged(missing=seen[-1].problem, numbers=tally)
+        missing = seen[-1].problem
+        return _Judged(unanswered, is_measured=False, missing=missing, numbers=tally)
     if rule.slo is not None:
         burn = burn_rates.find(rule, rule.slo, [look for look in seen if look.usable], series)
         is_condemned, numbers, sentence = burn.is_proven, burn.numbers, burn.sentence
@@ -284,6 +323,8 @@ def _sequential(
     numbers = dataclasses.replace(numbers, looks=tally.looks, empty_looks=tally.empty_looks)
     if is_condemned:
         return _Judged(condemned=sentence, numbers=numbers)
+    if unanswered:
+        return _Judged(unanswered, is_measured=False, numbers=numbers)
     missing = doubt or _too_little(rule, usable)
     if not missing and seen[-1].problem and rule.no_data is not NoData.PASS:
         missing = seen[-1].problem

@@ -40,6 +40,8 @@ class Cell:
     reference: Sample = Sample()
     #: Why this cannot be judged; empty: it can.
     problem: str = ""
+    #: The problem is that whoever was asked did not answer, or not readably.
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,11 @@ class Look:
         if self.usable:
             return ""
         return next((cell.problem for cell in self.cells), "nothing was measured")
+
+    @property
+    def is_error(self) -> bool:
+        """Whether there is nothing to judge because somebody did not answer."""
+        return not self.usable and any(cell.is_error for cell in self.cells)
 
 
 def gather(rule: analysis.Rule, series: Sequence[analysis.Series]) -> Sequence[Look]:
@@ -123,7 +130,8 @@ def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, t
             return Cell(target, problem=f"no measurement of the {role.value} side")
         for measurement in measured:
             if problem := problem_of(rule, measurement):
-                return Cell(target, problem=f"{measurement.variant}: {problem}")
+                is_error = measurement.reading is analysis.Reading.ERROR
+                return Cell(target, problem=f"{measurement.variant}: {problem}", is_error=is_error)
         samples[role] = _sample(rule, measured)
     reference = samples.get(analysis.Role.REFERENCE, Sample())
     return Cell(target, samples[analysis.Role.JUDGED], reference)

@@ -14,6 +14,7 @@ from urllib import parse
 from volary.config.decoding import base_sections, readings
 from volary.config.stages import (
     http_queries,
+    look_limits,
     metric_sections,
     query_placeholders,
     score_rules,
@@ -66,22 +67,24 @@ def convert(
 ) -> waiting_stages.AnalysisOptions:
     """Return the options of ``ANALYSIS``; what is wrong with them is noted."""
     is_scored = read.score_thresholds is not None
-    options = replace(
-        convert_stage_analysis(reading, read, path, is_scored=is_scored),
-        duration=read.duration,
-        hold_for=read.hold_for,
-    )
+    options = convert_stage_analysis(reading, read, path, is_scored=is_scored)
     measured = (*options.metrics, *(http_check.rule for http_check in options.http))
-    options = replace(options, scoring=score_rules.convert(reading, read, measured, path))
-    check_unit(reading, read.duration, (*path, "duration"))
+    options = replace(
+        options,
+        duration=look_limits.duration(reading, read, measured, path),
+        hold_for=read.hold_for,
+        scoring=score_rules.convert(reading, read, measured, path),
+    )
+    if read.duration is not None:
+        check_unit(reading, read.duration, (*path, "duration"))
     for rule in measured:
         first = rule.unjudged + rule.interval
-        if timedelta(0) < read.duration < first:
+        if rule.count is None and timedelta(0) < options.duration < first:
             after = query_placeholders.interval_text(first)
             message = f"{rule.name} is never judged: its first look is after {after}"
             reading.error((*path, "duration"), message)
     for i, rule in enumerate(options.metrics):
-        _check_false_alarms(reading, rule, read.duration, (*path, _METRICS, i))
+        _check_false_alarms(reading, rule, options.duration, (*path, _METRICS, i))
     return options
 
 
@@ -147,6 +150,7 @@ def rules(
         rule = replace(_rule(place, interval), arguments=arguments)
         _check_name(reading, rule.name, (other.name for other in metric_rules), (*path, i))
         score_rules.check_fields(place.reading, place.path, is_scored=is_scored)
+        look_limits.check_fields(place.reading, rule, place.path)
         if rule.strategy is analysis.Strategy.NOT_UPDATED and path[:2] != ("spec", "waves"):
             message = "NOT_UPDATED is for the gate of a wave"
             reading.error((*path, i, "strategy"), message, "write it into the wave's gate.analysis")
@@ -195,6 +199,7 @@ def http_checks(
             reading.lenient((*path, i, "template", "appArgs"), message, "remove them")
         made = _http(place)
         score_rules.check_fields(place.reading, place.path, is_scored=is_scored)
+        look_limits.check_fields(place.reading, made.rule, place.path)
         _check_name(reading, made.rule.name, (other.rule.name for other in checks), (*path, i))
         checks.append(made)
     return tuple(checks)

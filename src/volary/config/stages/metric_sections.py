@@ -117,6 +117,7 @@ class HttpCheck(base_sections.Section):
     failure_count: analysis.FailureCount = options.option(
         "As for metrics.", analysis.FailureCount.CUMULATIVE
     )
+    count: int | None = options.option("As for metrics.", None, least=1)
     no_data: analysis.NoData | None = options.option(
         "When there is no answer, as for metrics. Default: `fail`.", None
     )
@@ -146,7 +147,11 @@ class Analysis(base_sections.OnTargets, StageAnalysis):
         "restartThreshold": "counting restarts, which PipeCD reads and does not do either",
     }
 
-    duration: timedelta = Field(description="How long is measured, more than 0.")
+    duration: timedelta | None = options.option(
+        "How long is measured, more than 0. Default: as long as it takes until each metric and "
+        "request has its `count`.",
+        None,
+    )
     hold_for: timedelta = options.option(
         "How long after `duration` data are waited for where `noData` is `hold`.",
         timedelta(minutes=10),

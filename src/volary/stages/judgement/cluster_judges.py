@@ -39,6 +39,10 @@ class AnalysisPeriod:
     #: How long data are waited for.
     deadline: datetime
 
+    def ends_of(self, rule: analysis.Rule) -> datetime:
+        """Return from when on a verdict of this rule may be a final pass."""
+        return self.ends if rule.length is None else min(self.ends, self.started + rule.length)
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -131,7 +135,7 @@ class Judge:
         """Return everything measured for a rule."""
         return analysis.Series(
             started=self.period.started,
-            ends=self.period.ends,
+            ends=self.period.ends_of(rule),
             deadline=self.period.deadline,
             target=self.context.target,
             measurements=tuple(_answered(self._kept.get(rule.name, ()))),

@@ -176,6 +176,38 @@ async def test_one_bad_metric_stops_the_others() -> None:
     assert seconds() < 62
 
 
+@pytest.mark.looptime
+async def test_a_metric_is_done_after_its_looks_and_the_others_go_on() -> None:
+    world = World()
+    soon = replace(RULE, name="soon", count=2)
+    ended = await world.analyse(RULE, soon, minutes=5)
+
+    assert ended.status is PASSED
+    assert ended.reason == "All analyses were successful: errors, soon, 7 looks"
+    asked = [each.time for each in world.meter.asked if each.rule.name == "soon"]
+    assert asked == [BEGINNING + MINUTE, BEGINNING + 2 * MINUTE]
+
+
+@pytest.mark.looptime
+async def test_a_metric_waits_for_data_beyond_its_looks() -> None:
+    late = BEGINNING + 4 * MINUTE
+    world = World(lambda question: [0.01] if question.time >= late else [])
+    ended = await world.analyse(replace(RULE, count=2), minutes=60)
+
+    assert ended.status is PASSED
+    assert seconds() < 301
+
+
+@pytest.mark.looptime
+async def test_a_provider_that_is_down_for_longer_than_allowed_fails_at_once() -> None:
+    world = World(lambda _: "connection refused")
+    ended = await world.analyse(replace(RULE, consecutive_error_limit=4), minutes=60)
+
+    assert ended.status is FAILED
+    assert ended.reason.startswith("errors on us: 5 looks in a row had no answer, 4 allowed")
+    assert seconds() == pytest.approx(300.5)
+
+
 SCORING = analysis.Scoring(analysis.ScoreThresholds(60, 40), {"errors": 70, "minor": 30})
 
 
