@@ -104,6 +104,20 @@ async def test_errors_in_a_row_take_the_release_back_before_the_end(given: World
     assert given.clusters.images("us") == "example/simple:v1 2/2"
 
 
+async def test_a_condition_in_cel_takes_the_release_back(given: World) -> None:
+    given.metrics.answer = lambda query, time: 0.5 if 'cluster="eu"' in query else 0.01
+    given.measures("""\
+        successCondition: result[0] < 0.05
+        failureCondition: result[0] >= 0.4
+    """)
+    ended = await given.run()
+
+    assert ended.code == 1, ended
+    assert "errors on eu: 1 of 1 look failed" in ended.events[-1]["reason"]
+    assert "failureCondition result[0] >= 0.4 holds of 0.5" in ended.events[-1]["reason"]
+    assert given.clusters.images("us") == "example/simple:v1 2/2"
+
+
 async def test_a_provider_that_is_down_is_no_pass(given: World) -> None:
     async with metrics_server.serve() as other:
         gone = other.url

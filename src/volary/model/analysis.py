@@ -237,6 +237,18 @@ class Rule:
     )
     #: Of a proportion or of a rate per second where it is one.
     expected: Range | None = options.option("Good values, for `THRESHOLD`.", None)
+    success_condition: str = options.option(
+        "An expression in CEL over the answer of each look instead of `expected`: `result` is one "
+        "number (`result < 0.05`) or the list of all values (`result[0] < 0.05`), as it is taken "
+        "for. A look is good when it is true; failed when it is false and there is no "
+        "`failureCondition`.",
+        "",
+    )
+    failure_condition: str = options.option(
+        "Likewise: a look has failed when it is true, and is good when it is false and there is no "
+        "`successCondition`. With both, a look of which neither is true is inconclusive.",
+        "",
+    )
     deviation: Deviation = options.option(
         "Which difference is bad when compared: `EITHER`, `HIGH`, `LOW`.", Deviation.EITHER
     )
@@ -365,6 +377,11 @@ class Rule:
         # Looks are whole intervals after the beginning.
         unjudged = math.ceil(self.unjudged / self.interval)
         return (unjudged + self.count) * self.interval
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether expressions say what the answers have to be, and no range."""
+        return bool(self.success_condition or self.failure_condition)
 
     @property
     def is_of_pods(self) -> bool:

@@ -45,6 +45,8 @@ def of_look(
         )
     if rule.strategy.compares:
         return _compared(rule, look, earlier, in_words=in_words)
+    if rule.has_conditions:
+        return _of_conditions(rule, look)
     if rule.kind is Kind.VALUE:
         return _in_range(rule, look)
     return _rate_in_range(rule, look, earlier)
@@ -74,6 +76,24 @@ def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     if len(outside) > 1:
         sentence += f", and so are {phrases.count(len(outside) - 1, 'further value')}"
     return analysis.Check(Result.FAIL, sentence, look.time, numbers=numbers)
+
+
+def _of_conditions(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
+    """Go by the conditions on one cluster, or by what they say on most of many."""
+    cells = look.usable
+    values = [value for cell in cells for value in cell.judged.values]
+    if len(values) < rule.minimum_samples:
+        return _thin(look, len(values), phrases.count(rule.minimum_samples, "value"))
+    outcomes = [cell.condition for cell in cells if cell.condition is not None]
+    results = [outcome.result for outcome in outcomes]
+    # The most frequent one; of two that are alike the worse.
+    order = (Result.FAIL, Result.INCONCLUSIVE, Result.PASS)
+    result = max(order, key=lambda each: (results.count(each), -order.index(each)))
+    sentence = next(outcome.sentence for outcome in outcomes if outcome.result is result)
+    if len(outcomes) > 1:
+        sentence += f", on {results.count(result)} of {len(outcomes)} clusters"
+    numbers = analysis.Numbers(samples=len(values), value=median(values))
+    return analysis.Check(result, sentence, look.time, numbers=numbers)
 
 
 def _rate_in_range(

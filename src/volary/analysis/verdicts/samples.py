@@ -11,6 +11,8 @@ from datetime import datetime
 from statistics import median
 
 from volary.analysis.statistics import counts
+from volary.analysis.verdicts import conditions
+from volary.config.text import expressions
 from volary.model import analysis
 
 #: A counter that is extrapolated may come out a little above what it is counted in.
@@ -42,6 +44,8 @@ class Cell:
     problem: str = ""
     #: The problem is that whoever was asked did not answer, or not readably.
     is_error: bool = False
+    #: What the conditions of a rule say that has some.
+    condition: conditions.Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,13 @@ def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, t
                 return Cell(target, problem=f"{measurement.variant}: {problem}", is_error=is_error)
         samples[role] = _sample(rule, measured)
     reference = samples.get(analysis.Role.REFERENCE, Sample())
+    if rule.has_conditions:
+        judged = samples[analysis.Role.JUDGED]
+        try:
+            outcome = conditions.evaluate(rule, judged.values)
+        except (expressions.EvaluationError, ValueError) as error:
+            return Cell(target, problem=str(error), is_error=True)
+        return Cell(target, judged, condition=outcome)
     return Cell(target, samples[analysis.Role.JUDGED], reference)
 
 
@@ -157,10 +168,16 @@ def problem_of(rule: analysis.Rule, measured: analysis.Measurement) -> str:
 
 def _threshold_problem(rule: analysis.Rule, values: Sequence[float]) -> str:
     """Let a value out of range condemn the look, whatever the others are."""
+    if rule.has_conditions:
+        return _not_a_number(values)
     expected = rule.expected or analysis.Range()
     if any(not math.isnan(value) and value not in expected for value in values):
         return ""
     return _not_finite(values)
+
+
+def _not_a_number(values: Iterable[float]) -> str:
+    return _not_finite(value for value in values if math.isnan(value))
 
 
 def _not_finite(values: Iterable[float]) -> str:

@@ -13,6 +13,7 @@ from urllib import parse
 
 from volary.config.decoding import base_sections, readings
 from volary.config.stages import (
+    condition_rules,
     http_queries,
     look_limits,
     metric_sections,
@@ -259,6 +260,7 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     _check_comparison(reading, read, rule, path)
     built_in = name if is_built_in else ""
     rule = replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
+    condition_rules.check(reading, read, rule, path)
     _check_values(reading, rule, path)
     _check_pods(reading, rule, path)
     if rule.delay > _LONGEST_DELAY:
@@ -428,7 +430,8 @@ def _check_comparison(
 ) -> None:
     bounds = read.expected
     if rule.strategy is _LITERAL:
-        if read.slo is None and (bounds is None or (bounds.min is None and bounds.max is None)):
+        is_said = read.slo is not None or rule.has_conditions
+        if not is_said and (bounds is None or (bounds.min is None and bounds.max is None)):
             message = '"expected" is required to analyze with the THRESHOLD strategy'
             reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
         for name in ("max", "min"):
