@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,49 @@ async def test_a_condition_in_cel_takes_the_release_back(given: World) -> None:
     assert ended.code == 1, ended
     assert "errors on eu: 1 of 1 look failed" in ended.events[-1]["reason"]
     assert "failureCondition result[0] >= 0.4 holds of 0.5" in ended.events[-1]["reason"]
+    assert given.clusters.images("us") == "example/simple:v1 2/2"
+
+
+def errors_of(canary: float, baseline: float, primary: float) -> Callable[[str, float], float]:
+    """Return an answer: so many errors of each side's thousand requests at every look."""
+    errors = {"canary": canary, "baseline": baseline, "primary": primary}
+    return lambda query, time: (
+        1000.0
+        if query.startswith("requests")
+        else next(errors[side] for side in errors if f'variant="{side}"' in query)
+    )
+
+
+THREE_SIDES = """\
+    kind: proportion
+    totalQuery: 'requests{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
+    strategy: CANARY_BASELINE_PRIMARY
+"""
+
+
+async def test_what_baseline_has_as_well_is_not_the_releases(given: World) -> None:
+    given.metrics.answer = errors_of(50, 50, 5)
+    given.measures(THREE_SIDES)
+    ended = await given.run()
+
+    assert ended.code == 0, ended
+    verdicts = findings(ended, "verdict")
+    assert "and so is baseline, which is as new: not the release" in str(verdicts[-1])
+    assert {each["document"]["role"] for each in findings(ended, "measurement")} == {
+        "judged",
+        "reference",
+        "control",
+    }
+    assert given.clusters.images("us") == "example/simple:v2 2/2"
+
+
+async def test_what_is_worse_than_both_goes_back(given: World) -> None:
+    given.metrics.answer = errors_of(200, 12, 10)
+    given.measures(THREE_SIDES)
+    ended = await given.run()
+
+    assert ended.code == 1, ended
+    assert "worse than both, so it is the release" in ended.events[-1]["reason"]
     assert given.clusters.images("us") == "example/simple:v1 2/2"
 
 

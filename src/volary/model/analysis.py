@@ -24,6 +24,8 @@ class Strategy(StrEnum):
     PREVIOUS = "PREVIOUS"
     CANARY_BASELINE = "CANARY_BASELINE"
     CANARY_PRIMARY = "CANARY_PRIMARY"
+    #: Both, and baseline with primary: what baseline has against primary too is not the release's.
+    CANARY_BASELINE_PRIMARY = "CANARY_BASELINE_PRIMARY"
     #: At the end of a wave: the same query on clusters that do not have the release yet.
     NOT_UPDATED = "NOT_UPDATED"
 
@@ -31,6 +33,11 @@ class Strategy(StrEnum):
     def compares(self) -> bool:
         """Whether there is a second side to be measured."""
         return self is not Strategy.THRESHOLD
+
+    @property
+    def has_control(self) -> bool:
+        """Whether there is a third side, which the other two are held against."""
+        return self is Strategy.CANARY_BASELINE_PRIMARY
 
 
 class Deviation(StrEnum):
@@ -232,7 +239,9 @@ class Rule:
     timeout: timedelta = options.option("Limit of each query, at most 5m.", timedelta(seconds=30))
     strategy: Strategy = options.option(
         "`THRESHOLD`: against `expected`. `CANARY_BASELINE`, `CANARY_PRIMARY`: "
-        "against the other variant. `PREVIOUS`: against the last successful analysis.",
+        "against the other variant. `CANARY_BASELINE_PRIMARY`: against both, and what baseline "
+        "has against primary too is not the release's. `PREVIOUS`: against the last successful "
+        "analysis.",
         Strategy.THRESHOLD,
     )
     #: Of a proportion or of a rate per second where it is one.
@@ -523,7 +532,9 @@ class Role(StrEnum):
     JUDGED = "judged"
     #: Baseline, primary, or what ran before.
     REFERENCE = "reference"
-    #: Neither: what was counted over an SLO's window before the analysis, once.
+    #: A third side, primary, that canary and baseline are both held against.
+    CONTROL = "control"
+    #: None of them: what was counted over an SLO's window before the analysis, once.
     BUDGET = "budget"
 
 

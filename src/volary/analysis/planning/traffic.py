@@ -23,6 +23,7 @@ _NORMAL_FROM = 50.0
 _QUANTILE = re.compile(r"histogram_quantile\(\s*(0?\.\d+|1)")
 _SUCCESS, _DURATION = "request-success-rate", "request-duration"
 _BUILT_IN_QUANTILE = 0.99
+_VARIANTS = {Role.JUDGED: "canary", Role.REFERENCE: "baseline", Role.CONTROL: "primary"}
 _LARGEST = 0.999999
 
 
@@ -59,7 +60,11 @@ def release(
     looks = rule_looks(rule, duration)
     sides = [(Role.JUDGED, traffic.canary, effect)]
     if rule.strategy.compares:
-        sides.append((Role.REFERENCE, traffic.other, 1.0))
+        # A baseline beside primary is as small as canary.
+        rate = traffic.canary if rule.strategy.has_control else traffic.other
+        sides.append((Role.REFERENCE, rate, 1.0))
+    if rule.strategy.has_control:
+        sides.append((Role.CONTROL, traffic.other, 1.0))
     waves = {role: _wave(traffic, generator) for role, _, _ in sides}
     measurements = []
     for number in range(1, looks + 1):
@@ -96,7 +101,7 @@ def _measured(
         rule.query,
         _START + number * rule.interval,
         target=target,
-        variant="canary" if role is Role.JUDGED else "baseline",
+        variant=_VARIANTS[role],
         role=role,
         values=values,
         totals=totals,

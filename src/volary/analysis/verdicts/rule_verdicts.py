@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from volary.analysis.statistics import binomial
-from volary.analysis.verdicts import burn_rates, checks, clauses, evidence, power, samples
+from volary.analysis.verdicts import (
+    burn_rates,
+    checks,
+    clauses,
+    evidence,
+    power,
+    samples,
+    three_ways,
+)
 from volary.model import analysis, phrases
 from volary.model.analysis import FailureCount, Judgement, NoData, Result
 
@@ -111,6 +119,11 @@ class _Judged:
     numbers: analysis.Numbers = dataclasses.field(default_factory=analysis.Numbers)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing could be said of what was measured."""
+        return not self.condemned and not self.passing
+
+    @property
     def is_bad(self) -> bool:
         return bool(self.condemned) or self.none_is_good
 
@@ -157,6 +170,8 @@ def _without_data(
 def _judge_looks(
     rule: analysis.Rule, seen: Sequence[samples.Look], series: Sequence[analysis.Series]
 ) -> _Judged:
+    if rule.strategy.has_control:
+        return _three_ways(rule, seen, series)
     return _sequential(rule, seen, series) if _is_sequential(rule) else _judge_singly(rule, seen)
 
 
@@ -331,6 +346,37 @@ def _sequential(
     return _Judged(
         missing=missing, passing=sentence, numbers=numbers, covered=len(usable), grounds=usable
     )
+
+
+def _three_ways(
+    rule: analysis.Rule, seen: Sequence[samples.Look], series: Sequence[analysis.Series]
+) -> _Judged:
+    release = _sequential(rule, seen, series)
+    if release.condemned and not release.is_measured:
+        return release
+    change = _sequential(rule, three_ways.beside_primary(seen), series)
+    age = _sequential(rule, three_ways.baseline_beside_primary(seen), series)
+    decision = three_ways.decide(_finding(release), _finding(change), _finding(age))
+    sentences = [one.condemned or one.passing for one in (release, change) if not one.is_empty]
+    why = "; ".join([*sentences, decision.reason])
+    match decision.result:
+        case Result.FAIL:
+            chances = (release.numbers.p_value or 0.0, change.numbers.p_value or 0.0)
+            numbers = dataclasses.replace(release.numbers, p_value=max(chances))
+            return _Judged(condemned=why, numbers=numbers)
+        case Result.PASS:
+            return dataclasses.replace(release, passing=why)
+        case Result.INCONCLUSIVE:
+            missing = release.missing or change.missing
+            if not missing or release.condemned:
+                missing = why
+            return dataclasses.replace(release, condemned="", missing=missing)
+
+
+def _finding(judged: _Judged) -> three_ways.Finding:
+    if judged.condemned:
+        return three_ways.Finding.WORSE
+    return three_ways.Finding.UNKNOWN if judged.missing else three_ways.Finding.ALIKE
 
 
 def _too_little(rule: analysis.Rule, usable: evidence.Blocks) -> str:

@@ -40,6 +40,8 @@ class Cell:
     judged: Sample = Sample()
     #: Only for a rule that compares.
     reference: Sample = Sample()
+    #: Only where both are held against a third side.
+    control: Sample = Sample()
     #: Why this cannot be judged; empty: it can.
     problem: str = ""
     #: The problem is that whoever was asked did not answer, or not readably.
@@ -127,6 +129,8 @@ def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, t
     wanted = [analysis.Role.JUDGED]
     if rule.strategy.compares:
         wanted.append(analysis.Role.REFERENCE)
+    if rule.strategy.has_control:
+        wanted.append(analysis.Role.CONTROL)
     samples: dict[analysis.Role, Sample] = {}
     for role in wanted:
         measured = sides.get(role, [])
@@ -145,7 +149,8 @@ def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, t
         except (expressions.EvaluationError, ValueError) as error:
             return Cell(target, problem=str(error), is_error=True)
         return Cell(target, judged, condition=outcome)
-    return Cell(target, samples[analysis.Role.JUDGED], reference)
+    control = samples.get(analysis.Role.CONTROL, Sample())
+    return Cell(target, samples[analysis.Role.JUDGED], reference, control)
 
 
 def problem_of(rule: analysis.Rule, measured: analysis.Measurement) -> str:

@@ -67,6 +67,7 @@ PATH: yaml.Path = ("spec", "waves")
 _OF_CANARY = (
     model_analysis.Strategy.CANARY_BASELINE,
     model_analysis.Strategy.CANARY_PRIMARY,
+    model_analysis.Strategy.CANARY_BASELINE_PRIMARY,
 )
 
 

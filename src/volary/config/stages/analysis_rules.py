@@ -46,6 +46,10 @@ _ADDRESS = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METRICS, _HTTPS = "metrics", "https"
 _LITERAL = analysis.Strategy.THRESHOLD
+_WITH_PRIMARY = (
+    analysis.Strategy.CANARY_PRIMARY,
+    analysis.Strategy.CANARY_BASELINE_PRIMARY,
+)
 #: Share of healthy releases above which a rule is worth a warning.
 _MANY_FALSE_ALARMS = 0.2
 
@@ -251,7 +255,7 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         no_data=_no_data(place, analysis.NoData.HOLD),
         slo=None,
     )
-    rule = slo_rules.with_slo(reading, read, rule, path)
+    rule = slo_rules.with_slo(reading, read, _taken_together(reading, read, rule, path), path)
     is_built_in = not rule.query and name in BUILT_IN
     if not rule.query and not is_built_in:
         hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
@@ -268,6 +272,21 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     return _with_direction(reading, read, rule, path)
 
 
+def _taken_together(
+    reading: readings.Reading, read: metric_sections.Metric, rule: analysis.Rule, path: yaml.Path
+) -> analysis.Rule:
+    """Return a rule with three sides, whose looks are judged together; what else it says is noted.
+
+    One look of three sides would say nothing more often than not.
+    """
+    name = rule.strategy.value
+    if not rule.strategy.has_control or reading.refuse_in_pipecd((*path, "strategy"), name):
+        return rule
+    if "judgement" in read.model_fields_set and rule.judgement is analysis.Judgement.EACH:
+        reading.error((*path, "judgement"), f"{name} implies sequential", "remove it")
+    return replace(rule, judgement=analysis.Judgement.SEQUENTIAL)
+
+
 def _check_values(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path) -> None:
     """Warn of comparisons of values that healthy releases fail."""
     if rule.strategy is _LITERAL or rule.kind is not analysis.Kind.VALUE or rule.dry_run:
@@ -277,7 +296,7 @@ def _check_values(reading: readings.Reading, rule: analysis.Rule, path: yaml.Pat
         hint = "judgement: sequential asks for a difference; volary analysis plan says how often"
         reading.warn(path, message, hint)
     is_quantile = rule.built_in == _DURATION or _QUANTILE in rule.query
-    if is_quantile and rule.strategy is analysis.Strategy.CANARY_PRIMARY:
+    if is_quantile and rule.strategy in _WITH_PRIMARY:
         message = f"{rule.name}: the quantile of few requests is another one than that of many"
         hint = "CANARY_BASELINE compares as many; or count slow requests, kind: proportion"
         reading.warn(path, message, hint)
@@ -293,13 +312,12 @@ def _check_pods(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path)
     if rule.delay:
         message = f"a cluster tells {rule.name} as it is now"
         reading.error((*path, "delay"), message, "remove it")
-    compared = (analysis.Strategy.CANARY_BASELINE, analysis.Strategy.CANARY_PRIMARY)
     if rule.strategy is _LITERAL:
         return
-    if rule.strategy not in compared:
+    if rule.strategy not in (analysis.Strategy.CANARY_BASELINE, *_WITH_PRIMARY):
         message = f"a cluster tells {rule.name} of its own pods, as they are now"
         reading.error((*path, "strategy"), message, "write THRESHOLD or CANARY_BASELINE")
-    elif rule.strategy is compared[1] and analysis.PodMetric(rule.built_in).is_count:
+    elif rule.strategy in _WITH_PRIMARY and analysis.PodMetric(rule.built_in).is_count:
         message = f"{rule.name} counts since a pod began, and primary's pods are older"
         reading.error((*path, "strategy"), message, "write THRESHOLD or CANARY_BASELINE")
 

@@ -65,7 +65,7 @@ def _answered(measured: Sequence[analysis.Measurement]) -> list[analysis.Measure
     return [
         measurement
         for measurement in measured
-        if measurement.role is analysis.Role.JUDGED
+        if measurement.role is not analysis.Role.REFERENCE
         or measurement.reading is analysis.Reading.VALUES
         or measurement.time not in heard
     ]
@@ -291,6 +291,12 @@ class Judge:
                 return [canary, Side(variant.Variant.BASELINE, reference, here)]
             case analysis.Strategy.CANARY_PRIMARY:
                 return [canary, Side(primary, reference, here)]
+            case analysis.Strategy.CANARY_BASELINE_PRIMARY:
+                return [
+                    canary,
+                    Side(variant.Variant.BASELINE, reference, here),
+                    Side(primary, analysis.Role.CONTROL, here),
+                ]
             case analysis.Strategy.PREVIOUS:
                 # Primary on both sides, as PipeCD renders it.
                 sides = [Side(primary, judged, here)]

@@ -60,9 +60,15 @@ def judgeable(rule: analysis.Rule) -> analysis.Rule:
         expected=None if compares else expected,
         ratio_limit=rule.ratio_limit if compares else None,
         median_per_look=rule.median_per_look and compares and kind is analysis.Kind.VALUE,
-        judgement=rule.judgement if rule.can_be_sequential else analysis.Judgement.EACH,
+        judgement=_judgement(rule),
         slo=rule.slo if is_counted and rule.judgement is analysis.Judgement.SEQUENTIAL else None,
     )
+
+
+def _judgement(rule: analysis.Rule) -> analysis.Judgement:
+    if rule.strategy.has_control:
+        return analysis.Judgement.SEQUENTIAL
+    return rule.judgement if rule.can_be_sequential else analysis.Judgement.EACH
 
 
 @st.composite
