@@ -161,6 +161,24 @@ async def test_what_is_worse_than_both_goes_back(given: World) -> None:
     assert given.clusters.images("us") == "example/simple:v1 2/2"
 
 
+async def test_more_than_is_usual_at_this_hour_takes_the_release_back(given: World) -> None:
+    now = process_time.now().timestamp()
+    day = 24 * 3600
+    given.metrics.answer = lambda query, time: (
+        0.5 if 'variant="canary"' in query else 0.1 if time < now - 6 * day else 0.4
+    )
+    given.measures("deviation: HIGH\nhistory: {count: 2, tolerance: 0.5}\n")
+    ended = await given.run()
+
+    assert ended.code == 1, ended
+    assert "0.5 is outside the expected ≤ 0.15" in ended.events[-1]["reason"]
+    assert "0.1 is usual, by 2 of 2 times 7 days apart" in ended.events[-1]["reason"]
+    before = [each["document"] for each in findings(ended, "measurement")
+              if each["document"]["role"] == "history" and each["target"] == "us"]  # fmt: skip
+    assert [each["variant"] for each in before] == ["7 days before", "14 days before"]
+    assert given.clusters.images("us") == "example/simple:v1 2/2"
+
+
 async def test_a_provider_that_is_down_is_no_pass(given: World) -> None:
     async with metrics_server.serve() as other:
         gone = other.url

@@ -207,6 +207,30 @@ class Slo:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """What was usual at the same hour before, instead of a range that somebody chose."""
+
+    offset: timedelta = options.option(
+        "How far apart the times are that are looked at, as `7d` (the same hour of the weeks "
+        "before) or `1d`.",
+        timedelta(days=7),
+    )
+    count: int = options.option(
+        "How many of them are asked for, once each, when the analysis begins. The middle one is "
+        "usual.",
+        4,
+        least=1,
+        most=8,
+    )
+    window: timedelta = options.option(
+        "How much of each is looked at, up to when the analysis ends.", timedelta(hours=1)
+    )
+    tolerance: float = options.option(
+        "By so much of what is usual it may be worse, as `0.2`.", 0.2, least=0, most=10
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One metric: what to ask whom, how often, and what the answers have to be."""
 
@@ -347,6 +371,13 @@ class Rule:
         "of `totalQuery`, and the release fails when it burns the error budget too fast.",
         None,
     )
+    #: `expected` is then made of what was measured of it.
+    history: History | None = options.option(
+        "Instead of `expected`: the same query is asked about primary at the same hour of earlier "
+        "weeks, and what was usual then may not be exceeded by more than a tolerance. Nothing "
+        "known of them is no data.",
+        None,
+    )
     critical: bool = options.option(
         "With `scoreThresholds`: when this one fails, the release does, whatever the score is.",
         False,
@@ -386,6 +417,11 @@ class Rule:
         # Looks are whole intervals after the beginning.
         unjudged = math.ceil(self.unjudged / self.interval)
         return (unjudged + self.count) * self.interval
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether it counts in which direction something differs."""
+        return self.strategy.compares or self.history is not None
 
     @property
     def has_conditions(self) -> bool:
@@ -534,6 +570,8 @@ class Role(StrEnum):
     REFERENCE = "reference"
     #: A third side, primary, that canary and baseline are both held against.
     CONTROL = "control"
+    #: None of them: the same query of an earlier week, once.
+    HISTORY = "history"
     #: None of them: what was counted over an SLO's window before the analysis, once.
     BUDGET = "budget"
 

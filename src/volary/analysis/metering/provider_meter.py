@@ -59,7 +59,7 @@ class ProviderMeter:
             query.Query(
                 text=text,
                 end=question.until,
-                window=rule.interval,
+                window=question.window or rule.interval,
                 provider=rule.provider,
                 target=question.target,
                 shape=shape,

@@ -23,6 +23,8 @@ _NORMAL_FROM = 50.0
 _QUANTILE = re.compile(r"histogram_quantile\(\s*(0?\.\d+|1)")
 _SUCCESS, _DURATION = "request-success-rate", "request-duration"
 _BUILT_IN_QUANTILE = 0.99
+#: Between two values of a time before.
+_STEP = timedelta(minutes=1)
 _VARIANTS = {Role.JUDGED: "canary", Role.REFERENCE: "baseline", Role.CONTROL: "primary"}
 _LARGEST = 0.999999
 
@@ -74,8 +76,48 @@ def release(
             measurements.append(
                 _measured(rule, traffic, generator, requests, share, times, role, number, target)
             )
+    if rule.history is not None:
+        measurements += _before(rule, rule.history, traffic, generator, target)
     ends = _START + looks * rule.interval
     return analysis.Series(_START, ends, ends + duration, target, tuple(measurements))
+
+
+def _before(
+    rule: analysis.Rule,
+    history: analysis.History,
+    traffic: Traffic,
+    generator: random.Random,
+    target: str,
+) -> list[analysis.Measurement]:
+    """Return what was measured of the times before, at the first look."""
+    is_value = rule.kind is Kind.VALUE
+    answers = max(1, int(history.window / _STEP)) if is_value else 1
+    length = rule.interval if is_value else history.window
+    wave = _wave(traffic, generator)
+    found = []
+    for number in range(1, history.count + 1):
+        values: list[float] = []
+        totals: list[float] = []
+        for _ in range(answers):
+            requests = _poisson(generator, traffic.other * length.total_seconds())
+            share = min(1.0, traffic.errors * next(wave))
+            answer = _answer(rule, traffic, generator, requests, share, 1.0)
+            values += answer[0]
+            totals += answer[1]
+        found.append(
+            analysis.Measurement(
+                rule.name,
+                rule.query,
+                _START + rule.interval,
+                target=target,
+                variant=f"{number} before",
+                role=Role.HISTORY,
+                values=tuple(values),
+                totals=tuple(totals),
+                reading=analysis.Reading.VALUES if values else analysis.Reading.NO_DATA,
+            )
+        )
+    return found
 
 
 def rule_looks(rule: analysis.Rule, duration: timedelta) -> int:

@@ -66,7 +66,9 @@ def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     judged: Iterable[float] = values
     if len(cells) > 1:
         judged = [median(median(cell.judged.values) for cell in cells)]
-    expected = clauses.expected_range(rule)
+    # Of one cluster its own, where its history makes it.
+    own = cells[0].expected if len(cells) == 1 else None
+    expected = own or clauses.expected_range(rule)
     outside = [value for value in judged if value not in expected]
     numbers = analysis.Numbers(samples=len(values), value=outside[0] if outside else median(values))
     if not outside:

@@ -16,6 +16,7 @@ from volary.analysis.verdicts import (
     checks,
     clauses,
     evidence,
+    histories,
     power,
     samples,
     three_ways,
@@ -44,6 +45,7 @@ def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
 
 def summary(rule: analysis.Rule, series: analysis.Series, seen: Sequence[samples.Look]) -> str:
     """Say what was seen on a cluster, whatever it comes to; there has to be a look."""
+    rule = histories.resolved(rule, [series])
     judged = _judge_looks(rule, seen, [series])
     return f"{clauses.subject(rule, [series.target])}: {judged.condemned or judged.passing}"
 
@@ -55,6 +57,7 @@ def judge_looks(
     now: datetime,
 ) -> analysis.Verdict:
     """Judge the looks at the clusters of all series, of which there has to be one."""
+    rule = histories.resolved(rule, series)
     judged = (
         _judge_looks(rule, seen, series) if seen else _Judged(missing=_unseen(rule, series, now))
     )
@@ -66,6 +69,7 @@ def judge_looks(
     result, why, is_final = _decided(
         rule, judged, missing, has_ended=has_ended, is_overdue=is_overdue
     )
+    why += histories.words(rule, series) if seen else ""
     name = clauses.subject(rule, [cluster_series.target for cluster_series in series])
     numbers = judged.numbers
     if result is Result.PASS and is_final and not missing:

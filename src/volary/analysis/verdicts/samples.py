@@ -11,7 +11,7 @@ from datetime import datetime
 from statistics import median
 
 from volary.analysis.statistics import counts
-from volary.analysis.verdicts import conditions
+from volary.analysis.verdicts import conditions, histories
 from volary.config.text import expressions
 from volary.model import analysis
 
@@ -48,6 +48,8 @@ class Cell:
     is_error: bool = False
     #: What the conditions of a rule say that has some.
     condition: conditions.Outcome | None = None
+    #: The range on this cluster, where its history makes one.
+    expected: analysis.Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ def at_cluster(
     rule: analysis.Rule, series: analysis.Series, now: datetime | None = None
 ) -> tuple[Look, ...]:
     """Return the looks at one cluster after the warm-up, up to `now`, in their order."""
+    rule = histories.resolved(rule, [series])
+    gap = histories.gap(rule, series)
     # A look is about an interval before it, no part of which may be warm-up.
     begin = series.started + (rule.unjudged + rule.interval if rule.unjudged else rule.unjudged)
     moments: dict[datetime, list[analysis.Measurement]] = {}
@@ -93,7 +97,15 @@ def at_cluster(
         if measurement.time >= begin and (now is None or measurement.time <= now):
             moments.setdefault(measurement.time, []).append(measurement)
     return tuple(
-        Look(time, (cell(rule, moments[time], target=series.target),)) for time in sorted(moments)
+        Look(
+            time,
+            (
+                Cell(series.target, problem=gap)
+                if gap
+                else cell(rule, moments[time], target=series.target),
+            ),
+        )
+        for time in sorted(moments)
     )
 
 
@@ -126,13 +138,10 @@ def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, t
     sides: dict[analysis.Role, list[analysis.Measurement]] = {}
     for measurement in measurements:
         sides.setdefault(measurement.role, []).append(measurement)
-    wanted = [analysis.Role.JUDGED]
-    if rule.strategy.compares:
-        wanted.append(analysis.Role.REFERENCE)
-    if rule.strategy.has_control:
-        wanted.append(analysis.Role.CONTROL)
+    if rule.history is not None and rule.expected is None:
+        return Cell(target, problem="what was usual is not known")
     samples: dict[analysis.Role, Sample] = {}
-    for role in wanted:
+    for role in _wanted(rule):
         measured = sides.get(role, [])
         if not measured:
             return Cell(target, problem=f"no measurement of the {role.value} side")
@@ -141,16 +150,30 @@ def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, t
                 is_error = measurement.reading is analysis.Reading.ERROR
                 return Cell(target, problem=f"{measurement.variant}: {problem}", is_error=is_error)
         samples[role] = _sample(rule, measured)
-    reference = samples.get(analysis.Role.REFERENCE, Sample())
     if rule.has_conditions:
-        judged = samples[analysis.Role.JUDGED]
-        try:
-            outcome = conditions.evaluate(rule, judged.values)
-        except (expressions.EvaluationError, ValueError) as error:
-            return Cell(target, problem=str(error), is_error=True)
-        return Cell(target, judged, condition=outcome)
+        return _with_condition(rule, samples[analysis.Role.JUDGED], target=target)
+    reference = samples.get(analysis.Role.REFERENCE, Sample())
     control = samples.get(analysis.Role.CONTROL, Sample())
-    return Cell(target, samples[analysis.Role.JUDGED], reference, control)
+    expected = rule.expected if rule.history is not None else None
+    return Cell(target, samples[analysis.Role.JUDGED], reference, control, expected=expected)
+
+
+def _wanted(rule: analysis.Rule) -> list[analysis.Role]:
+    """Return the sides of a look."""
+    wanted = [analysis.Role.JUDGED]
+    if rule.strategy.compares:
+        wanted.append(analysis.Role.REFERENCE)
+    if rule.strategy.has_control:
+        wanted.append(analysis.Role.CONTROL)
+    return wanted
+
+
+def _with_condition(rule: analysis.Rule, judged: Sample, *, target: str) -> Cell:
+    try:
+        outcome = conditions.evaluate(rule, judged.values)
+    except (expressions.EvaluationError, ValueError) as error:
+        return Cell(target, problem=str(error), is_error=True)
+    return Cell(target, judged, condition=outcome)
 
 
 def problem_of(rule: analysis.Rule, measured: analysis.Measurement) -> str:

@@ -14,6 +14,7 @@ from urllib import parse
 from volary.config.decoding import base_sections, readings
 from volary.config.stages import (
     condition_rules,
+    history_rules,
     http_queries,
     look_limits,
     metric_sections,
@@ -254,8 +255,10 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         ratio_limit=read.max if read.max is not None else read.min,
         no_data=_no_data(place, analysis.NoData.HOLD),
         slo=None,
+        history=None,
     )
     rule = slo_rules.with_slo(reading, read, _taken_together(reading, read, rule, path), path)
+    rule = history_rules.with_history(reading, read, rule, path)
     is_built_in = not rule.query and name in BUILT_IN
     if not rule.query and not is_built_in:
         hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
@@ -265,6 +268,7 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     built_in = name if is_built_in else ""
     rule = replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
     condition_rules.check(reading, read, rule, path)
+    history_rules.check_queries(reading, rule, path)
     _check_values(reading, rule, path)
     _check_pods(reading, rule, path)
     if rule.delay > _LONGEST_DELAY:
@@ -329,7 +333,7 @@ def _with_direction(
 
     What PipeCD has keeps PipeCD's meaning in its files: any difference, however small.
     """
-    if rule.strategy is _LITERAL:
+    if not rule.is_directed:
         return rule
     default = BUILT_IN.get(rule.built_in)
     if rule.kind is analysis.Kind.PROPORTION:
@@ -448,7 +452,7 @@ def _check_comparison(
 ) -> None:
     bounds = read.expected
     if rule.strategy is _LITERAL:
-        is_said = read.slo is not None or rule.has_conditions
+        is_said = read.slo is not None or read.history is not None or rule.has_conditions
         if not is_said and (bounds is None or (bounds.min is None and bounds.max is None)):
             message = '"expected" is required to analyze with the THRESHOLD strategy'
             reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
@@ -474,7 +478,7 @@ def _check_idle(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path)
     sequential = rule.judgement is analysis.Judgement.SEQUENTIAL
     is_range = rule.strategy is _LITERAL
     for name, is_idle, why in (
-        ("deviation", is_range, "THRESHOLD compares nothing"),
+        ("deviation", not rule.is_directed, "THRESHOLD compares nothing"),
         ("minEffect", is_range, "THRESHOLD compares nothing"),
         ("minEffect", rule.ratio_limit is not None, "max and min say what is allowed"),
         ("significance", is_range and not sequential, "THRESHOLD goes by no chance"),

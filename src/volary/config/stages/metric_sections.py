@@ -41,6 +41,20 @@ class Slo(base_sections.Section, of=analysis.Slo):
     ] = options.option("Over how long, as `30d`.", timedelta(days=30))
 
 
+class History(base_sections.Section, of=analysis.History):
+    """What was usual at the same hour before."""
+
+    offset: Annotated[
+        timedelta,
+        pydantic.BeforeValidator(values.days),
+        pydantic.WithJsonSchema(values.DAYS),
+    ] = options.option(
+        "How far apart the times are that are looked at, as `7d` (the same hour of the weeks "
+        "before) or `1d`.",
+        timedelta(days=7),
+    )
+
+
 class Metric(base_sections.Section, of=analysis.Rule):
     """One query, and what its answers have to be."""
 
@@ -77,6 +91,7 @@ class Metric(base_sections.Section, of=analysis.Rule):
         above=0,
     )
     slo: Slo | None
+    history: History | None
     no_data: analysis.NoData | None = options.option(
         "When there is nothing to judge. `hold`: wait for data, at last fail. `fail`: a failed "
         "look. `pass`: a look that does not count. Default: `hold`.",

@@ -14,7 +14,14 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from volary.analysis.metering import meters, query_names
-from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts, scores
+from volary.analysis.verdicts import (
+    checks,
+    clauses,
+    fleet_verdicts,
+    histories,
+    rule_verdicts,
+    scores,
+)
 from volary.engine import executor
 from volary.model import analysis, errors, json
 from volary.model.objects import manifest
@@ -69,6 +76,11 @@ def _answered(measured: Sequence[analysis.Measurement]) -> list[analysis.Measure
         or measurement.reading is analysis.Reading.VALUES
         or measurement.time not in heard
     ]
+
+
+def _before(history: analysis.History, number: int) -> str:
+    """Return what a time before is called, as variants are: `7 days before`."""
+    return f"{clauses.span(number * history.offset)} before"
 
 
 #: What a verdict over clusters depends on, by target: how much was measured since when, and
@@ -154,13 +166,18 @@ class Judge:
             # What is left of the budget; the same query, over the window that it is for.
             primary = Side(variant.Variant.PRIMARY, analysis.Role.BUDGET, self.context.target)
             whole = replace(rule, interval=rule.slo.window)
-            asked.append(self._measure(whole, primary, at))
+            asked.append(self._measure(whole, primary, at, until=self.period.started))
+        if rule.history is not None:
+            asked += [
+                self._asked_before(rule, rule.history, at, number)
+                for number in self._unknown(rule, rule.history)
+            ]
         measured = list(await asyncio.gather(*asked))
+        new = [measurement for measurement in measured if self._count(measurement)]
         alone = fleet_verdicts.own_rule(rule, self.context.clusters)
+        alone = histories.resolved(alone, [self.series(rule)])
         check = checks.check(alone, _answered(measured), target=self.context.target)
-        for measurement in measured:
-            if not self._count(measurement):
-                continue
+        for measurement in new:
             judged = check if measurement.role is analysis.Role.JUDGED else None
             document = findings.of_measurement(measurement, judged)
             self.context.report.found(findings.MEASUREMENT, rule.name, document)
@@ -273,6 +290,36 @@ class Judge:
                 self.context.report.log(line, level=executor.LogLevel.WARNING)
         return self.known_series(rule)
 
+    def _unknown(self, rule: analysis.Rule, history: analysis.History) -> list[int]:
+        """Return which times before, counted from the last one, are still to be asked about.
+
+        Each once, and again only where there was no answer.
+        """
+        answered = {
+            measurement.variant
+            for measurement in self._kept.get(rule.name, ())
+            if measurement.role is analysis.Role.HISTORY
+            and measurement.reading is not analysis.Reading.ERROR
+        }
+        times = range(1, history.count + 1)
+        return [number for number in times if _before(history, number) not in answered]
+
+    async def _asked_before(
+        self, rule: analysis.Rule, history: analysis.History, at: datetime, number: int
+    ) -> analysis.Measurement:
+        """Ask what primary's numbers were at the same hour, so many times the offset before."""
+        side = Side(variant.Variant.PRIMARY, analysis.Role.HISTORY, self.context.target)
+        until = min(self.period.ends, self.period.started + history.window)
+        measured = await self._measure(
+            # Events are counted over all of it.
+            rule if rule.kind is analysis.Kind.VALUE else replace(rule, interval=history.window),
+            side,
+            at,
+            until=until - number * history.offset,
+            window=history.window,
+        )
+        return replace(measured, variant=_before(history, number))
+
     def _lacks_budget(self, rule: analysis.Rule) -> bool:
         """Whether the budget of an SLO is still to be asked for, and its queries can say it."""
         queries = (rule.query, rule.total_query)
@@ -310,9 +357,16 @@ class Judge:
             case analysis.Strategy.THRESHOLD:
                 return [Side(new_version(self.context.begun), judged, here)]
 
-    async def _measure(self, rule: analysis.Rule, side: Side, at: datetime) -> analysis.Measurement:
-        asked_until = self.period.started if side.role is analysis.Role.BUDGET else at
-        until = asked_until - rule.delay
+    async def _measure(
+        self,
+        rule: analysis.Rule,
+        side: Side,
+        at: datetime,
+        *,
+        until: datetime | None = None,
+        window: timedelta | None = None,
+    ) -> analysis.Measurement:
+        until = (until or at) - rule.delay
         is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
         if is_earlier and side.role is analysis.Role.REFERENCE and self.previous is not None:
             until = self.previous + (until - self.period.started)
@@ -326,6 +380,7 @@ class Judge:
             time=at,
             until=until,
             is_past=self.is_past,
+            window=window,
         )
         if not side.target:
             return question.nothing(rule.query, "every cluster of the run has this release")

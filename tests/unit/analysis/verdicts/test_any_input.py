@@ -42,6 +42,7 @@ rules = st.builds(
     warm_up=st.sampled_from([timedelta(0), MINUTE]),
     no_data=st.sampled_from(analysis.NoData),
     decider=st.sampled_from(analysis.Decider),
+    history=st.sampled_from([None, None, analysis.History()]),
     slo=st.sampled_from([None, analysis.Slo(99.9), analysis.Slo(50, MINUTE)]),
 )
 
@@ -61,6 +62,7 @@ def judgeable(rule: analysis.Rule) -> analysis.Rule:
         ratio_limit=rule.ratio_limit if compares else None,
         median_per_look=rule.median_per_look and compares and kind is analysis.Kind.VALUE,
         judgement=_judgement(rule),
+        history=rule.history if not compares else None,
         slo=rule.slo if is_counted and rule.judgement is analysis.Judgement.SEQUENTIAL else None,
     )
 

@@ -208,6 +208,65 @@ async def test_a_provider_that_is_down_for_longer_than_allowed_fails_at_once() -
     assert seconds() == pytest.approx(300.5)
 
 
+USUAL = replace(
+    RULE, expected=None, deviation=analysis.Deviation.HIGH, history=analysis.History(count=2)
+)
+
+
+def _is_of_before(question: meters.Question) -> bool:
+    return question.role is analysis.Role.HISTORY
+
+
+@pytest.mark.looptime
+async def test_the_weeks_before_are_asked_once_about_primary_at_the_same_hour() -> None:
+    world = World(lambda question: [10.0] if _is_of_before(question) else [11.0])
+    ended = await world.analyse(USUAL)
+    asked = [question for question in world.meter.asked if _is_of_before(question)]
+
+    assert ended.status is PASSED
+    assert [question.until for question in asked] == [
+        BEGINNING + 3 * MINUTE - timedelta(days=days) for days in (7, 14)
+    ]
+    assert {question.window for question in asked} == {timedelta(hours=1)}
+    assert {question.side for question in asked} == {variant.Variant.PRIMARY}
+    assert all(question.is_earlier for question in asked)
+    kept = [document["variant"] for kind, _, document in world.report.findings
+            if kind == "measurement" and document["role"] == "history"]  # fmt: skip
+    assert kept == ["7 days before", "14 days before"]
+
+
+@pytest.mark.looptime
+async def test_a_week_without_an_answer_is_asked_for_again_and_an_empty_one_is_not() -> None:
+    def answer(question: meters.Question) -> Sequence[float] | str:
+        if not _is_of_before(question):
+            return [11.0]
+        is_first = question.time == BEGINNING + MINUTE
+        is_newest = question.until > BEGINNING - timedelta(days=8)
+        return [] if is_newest else "down" if is_first else [10.0]
+
+    world = World(answer)
+    ended = await world.analyse(USUAL)
+
+    assert ended.status is PASSED
+    assert sum(map(_is_of_before, world.meter.asked)) == 3
+    assert "10 is usual, by 1 of 2 times 7 days apart" in " ".join(ended.details)
+
+
+@pytest.mark.looptime
+async def test_what_was_usual_decides_after_a_restart_too() -> None:
+    world = World(lambda question: [10.0] if _is_of_before(question) else [11.0])
+    await world.analyse(USUAL, minutes=2)
+    world.keeper.reported = [
+        document for kind, _, document in world.report.findings if kind == "measurement"
+    ]
+    later = World(lambda _: [13.0], keeper=world.keeper)
+    ended = await later.analyse(USUAL, minutes=60)
+
+    assert ended.status is FAILED
+    assert "13 is outside the expected ≤ 12" in ended.reason
+    assert not any(map(_is_of_before, later.meter.asked))
+
+
 SCORING = analysis.Scoring(analysis.ScoreThresholds(60, 40), {"errors": 70, "minor": 30})
 
 
