@@ -495,6 +495,9 @@ class Scoring:
         """
         groups: dict[str, list[Rule]] = {}
         for rule in rules:
+            if not rule.weight:
+                # Worth nothing, as it is critical anyway.
+                continue
             groups.setdefault(rule.group or rule.name, []).append(rule)
         weights = {name: self.group_weights.get(name, 0.0) for name in groups}
         if not self.group_weights:

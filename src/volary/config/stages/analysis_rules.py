@@ -18,6 +18,7 @@ from volary.config.stages import (
     http_queries,
     look_limits,
     metric_sections,
+    pod_rules,
     query_placeholders,
     score_rules,
     slo_rules,
@@ -75,10 +76,12 @@ def convert(
     is_scored = read.score_thresholds is not None
     options = convert_stage_analysis(reading, read, path, is_scored=is_scored)
     measured = (*options.metrics, *(http_check.rule for http_check in options.http))
+    length = look_limits.duration(reading, read, measured, path)
     options = replace(
         options,
-        duration=look_limits.duration(reading, read, measured, path),
+        duration=length,
         hold_for=read.hold_for,
+        pods=pod_rules.convert(reading, read, [rule.name for rule in measured], length, path),
         scoring=score_rules.convert(reading, read, measured, path),
     )
     if read.duration is not None:

@@ -158,10 +158,6 @@ class StageAnalysis(base_sections.Section):
 class Analysis(base_sections.OnTargets, StageAnalysis):
     """Measure the new version and judge it."""
 
-    later: ClassVar[Mapping[str, str]] = {
-        "restartThreshold": "counting restarts, which PipeCD reads and does not do either",
-    }
-
     duration: timedelta | None = options.option(
         "How long is measured, more than 0. Default: as long as it takes until each metric and "
         "request has its `count`.",
@@ -170,6 +166,18 @@ class Analysis(base_sections.OnTargets, StageAnalysis):
     hold_for: timedelta = options.option(
         "How long after `duration` data are waited for where `noData` is `hold`.",
         timedelta(minutes=10),
+    )
+    judge_pods: bool = options.option(
+        "Where canary runs the cluster is asked about its pods too, every 30s: none may be killed "
+        "for lack of memory, or restart more often than `restartThreshold`. What it does not tell "
+        "fails nothing. Not in PipeCD's files.",
+        True,
+    )
+    restart_threshold: int | None = options.option(
+        "So often each pod of canary may restart. Default: 2. In PipeCD's files, as there, without "
+        "effect.",
+        None,
+        least=0,
     )
     score_thresholds: analysis.ScoreThresholds | None = options.option(
         "Judge by a score of 100: metrics that pass count with their weight, and one that fails "

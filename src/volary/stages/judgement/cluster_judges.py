@@ -450,12 +450,14 @@ async def open_judge(
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
     pods = pod_metrics.PodMetrics(context.client, context.application, source, running, home)
+    # Primary's pods may be old, and have restarted for reasons of their own.
+    has_canary = new_version(context.begun) is variant.Variant.CANARY
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(
         context=context,
         period=period,
-        rules=all_rules(options),
+        rules=(*all_rules(options), *(options.pods if has_canary else ())),
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={http_check.rule.name: http_check for http_check in options.http},
         pods=pods,
