@@ -119,12 +119,13 @@ async def remembering(directory: Path) -> AsyncIterator[str]:
 
 async def judged(
     rule: analysis.Rule, cluster: str, providers: provider_pool.Providers
-) -> tuple[analysis.Verdict, int]:
-    """Return the verdict that is final, and after how many looks."""
+) -> tuple[analysis.Verdict, int, stage_contexts.Report]:
+    """Return the verdict that is final, after how many looks, and what was reported."""
+    report = stage_contexts.Report()
     context = contexts.MeasuringContext(
         application=stage_contexts.context().application,
         target=cluster,
-        report=stage_contexts.Report(),
+        report=report,
         clock=system_clock.SystemClock(),
         meter=provider_meter.ProviderMeter(providers),
         begun=(CANARY,),
@@ -137,7 +138,7 @@ async def judged(
         verdict = await judge.verdict(rule, at, number)
         if verdict.is_final:
             break
-    return verdict, number
+    return verdict, number, report
 
 
 async def test_budgets_and_what_is_usual_are_judged_by_what_it_remembers(tmp_path: Path) -> None:
@@ -151,10 +152,10 @@ async def test_budgets_and_what_is_usual_are_judged_by_what_it_remembers(tmp_pat
         async with provider_pool.open_providers(
             [settings], clock=system_clock.SystemClock()
         ) as providers:
-            bad, after = await judged(SLO, "us", providers)
-            good, whole = await judged(SLO, "eu", providers)
-            unusual, _ = await judged(USUAL, "us", providers)
-            usual, _ = await judged(USUAL, "eu", providers)
+            bad, after, _ = await judged(SLO, "us", providers)
+            good, whole, _ = await judged(SLO, "eu", providers)
+            unusual, _, _ = await judged(USUAL, "us", providers)
+            usual, _, report = await judged(USUAL, "eu", providers)
 
     assert (bad.result, bad.is_condemned) == (Result.FAIL, True)
     assert after < 10
@@ -173,3 +174,6 @@ async def test_budgets_and_what_is_usual_are_judged_by_what_it_remembers(tmp_pat
     assert "0.05 is outside the expected ≤ 0.00075" in unusual.sentence
     assert usual.result is Result.PASS
     assert usual.sentence.endswith("0.0005 is usual, by 3 of 3 times 6h apart")
+    before = [document for _, _, document in report.findings if document.get("role") == "history"]
+    assert [document["variant"] for document in before] == ["6h before", "12h before", "18h before"]
+    assert {len(document["values"]) for document in before} == {61}, "a point for each minute"

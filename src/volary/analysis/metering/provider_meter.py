@@ -65,6 +65,7 @@ class ProviderMeter:
                 shape=shape,
                 timeout=rule.timeout,
                 is_earlier=question.is_earlier,
+                is_whole=question.window is not None,
             )
         )
 
