@@ -42,6 +42,8 @@ rules = st.builds(
     warm_up=st.sampled_from([timedelta(0), MINUTE]),
     no_data=st.sampled_from(analysis.NoData),
     decider=st.sampled_from(analysis.Decider),
+    success_condition=st.sampled_from(["", "", "result < 1.0", "result[1] < 1.0"]),
+    failure_condition=st.sampled_from(["", "", "result > 2.0", "result.exists(r, r > 2.0)"]),
     history=st.sampled_from([None, None, analysis.History()]),
     slo=st.sampled_from([None, analysis.Slo(99.9), analysis.Slo(50, MINUTE)]),
 )
@@ -55,6 +57,8 @@ def judgeable(rule: analysis.Rule) -> analysis.Rule:
         low, high = min(low, high), max(low, high)
     is_counted = kind is analysis.Kind.PROPORTION and not compares
     expected = analysis.Range(0.0 if low is None and high is None else low, high)
+    if kind is not analysis.Kind.VALUE or compares or rule.history is not None:
+        rule = replace(rule, success_condition="", failure_condition="")
     return replace(
         rule,
         total_query="t" if kind is analysis.Kind.PROPORTION else "",

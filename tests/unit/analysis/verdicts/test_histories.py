@@ -93,6 +93,12 @@ def test_what_nobody_knows_is_no_data(policy: NoData, result: Result) -> None:
     assert "what was usual is not known: down" in found.sentence or policy is NoData.FAIL
 
 
+def test_an_answer_that_says_nothing_is_no_history() -> None:
+    found = judge(RULE, seen([[1.0]], [float("inf")]))
+
+    assert "what was usual is not known: the answer says nothing" in found.sentence
+
+
 def test_nobody_was_asked() -> None:
     found = judge(RULE, alone([[1.0]]))
 

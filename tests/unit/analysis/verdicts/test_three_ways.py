@@ -78,6 +78,7 @@ def history(
         ((10, 10, 90), Result.PASS, "worse than neither"),
         ((50, 50, 90), Result.PASS, "and so is baseline, which is as new: not the release"),
         ((50, 10, 90), Result.FAIL, "worse than both, so it is the release"),
+        ((16, 12, 90), Result.INCONCLUSIVE, "which is not known to be worse itself"),
         ((50, 10, 450), Result.INCONCLUSIVE, "worse than baseline, and not known to be worse"),
     ],
 )

@@ -567,6 +567,17 @@ async def test_a_stage_is_not_held_up_by_what_is_measured_beside_it() -> None:
 
 
 @pytest.mark.looptime
+async def test_what_is_measured_beside_a_stage_is_done_after_its_looks() -> None:
+    world = World()
+    ended = await registry.run(world.context(_waiting(10, replace(RULE, count=2))))
+
+    assert ended.status is PASSED
+    assert seconds() == pytest.approx(600)
+    assert len(world.meter.asked) == 2
+    assert any(line.startswith("pass: errors on us: 0 of 2 looks failed") for line in ended.details)
+
+
+@pytest.mark.looptime
 async def test_a_stop_reaches_the_stage_inside() -> None:
     world = World()
 
