@@ -1,10 +1,11 @@
-"""``python -m benchmarks.simulation``: simulate releases, and write the figures into the docs.
+"""``python -m benchmarks.simulation [TABLE …]``: simulate releases, and write the figures.
 
 Every table has its own seed and is made of `random.random` alone, whose numbers are the same
 in every version of Python, so the same figures come out anywhere; a test compares one table.
 """
 
 import bisect
+import dataclasses
 import itertools
 import math
 import random
@@ -18,8 +19,8 @@ from typing import TypeVar
 
 from volary.analysis.planning import rule_plans, traffic
 from volary.analysis.statistics import binomial, counts, dispersion, ranks, sequential
-from volary.analysis.verdicts import evidence
-from volary.model import analysis
+from volary.analysis.verdicts import evidence, scores
+from volary.model import analysis, phrases
 from volary.model.analysis import Deviation
 
 PAGE = Path(__file__).parent.parent / "docs/explanation/how-volary-decides.md"
@@ -35,8 +36,9 @@ Block = TypeVar("Block")
 
 
 def main() -> None:
-    """Write every table into the page, between its marks."""
-    for name, table in TABLES.items():
+    """Write the tables that are named, or every one, into the page, between their marks."""
+    for name in sys.argv[1:] or TABLES:
+        table = TABLES[name]
         began = time.monotonic()
         made = render(table())
         PAGE.write_text(replaced(PAGE.read_text(), name, made))
@@ -110,9 +112,9 @@ def by_rank(release: Ranked) -> bool:
     return sequential.from_ranks(release, Deviation.HIGH, scale=scale).p_value <= LEVEL
 
 
-def by_share(release: Counted) -> bool:
+def by_share(release: Counted, level: float = LEVEL) -> bool:
     scale = dispersion.scale(_series(release, evidence.of_pairs(release)))
-    return sequential.from_proportions(release, Deviation.HIGH, scale=scale).p_value <= LEVEL
+    return sequential.from_proportions(release, Deviation.HIGH, scale=scale).p_value <= level
 
 
 def _series(
@@ -291,6 +293,103 @@ def weather(runs: int = BAD // 2) -> Rows:
         yield f"{overdispersion:g}", *row
 
 
+#: Of four metrics that weigh the same two have to fail.
+SCORING = analysis.Scoring(analysis.ScoreThresholds(70))
+
+
+def scored(runs: int = BAD // 2) -> Rows:
+    """Four metrics of a release: each has to pass, or they make up a score."""
+    yield (
+        "Errors twice as many in",
+        "fails: every metric has to pass",
+        "a score of 70",
+        "a score of 70, and the first metric critical",
+    )
+    usual, healthy, bad = drawer(900, 0.01), drawer(100, 0.01), drawer(100, 0.02)
+    for worse in range(5):
+        generator, hits = random.Random(worse), [0, 0, 0]
+        for _ in range(runs):
+            draws = (bad if number < worse else healthy for number in range(4))
+            failed = [_fails_in_twenty(generator, draw, usual) for draw in draws]
+            found = (
+                any(failed),
+                _score(failed) is analysis.Result.FAIL,
+                _score(failed, critical="0") is analysis.Result.FAIL,
+            )
+            hits = [number + hit for number, hit in zip(hits, found, strict=True)]
+        name = f"{worse} of 4 metrics" if worse else "none of 4 metrics"
+        yield name, *(percent(number, runs) for number in hits)
+
+
+def _fails_in_twenty(
+    generator: random.Random,
+    canary: Callable[[random.Random], int],
+    usual: Callable[[random.Random], int],
+) -> bool:
+    """Say whether one of four metrics, which share the level, ever fails in twenty looks."""
+    release = errors(generator, 20, canary, usual)
+    return is_ever(release, lambda looks: by_share(looks, LEVEL / 4))
+
+
+def _score(failed: Sequence[bool], *, critical: str = "") -> analysis.Result:
+    results = [analysis.Result.FAIL if one else analysis.Result.PASS for one in failed]
+    names = [str(number) for number in range(len(results))]
+    verdicts = {
+        name: analysis.Verdict(
+            result, "", name, target="eu", numbers=analysis.Numbers(looks=20), is_final=True
+        )
+        for name, result in zip(names, results, strict=True)
+    }
+    rules = [analysis.Rule(name, critical=name == critical) for name in names]
+    return scores.judge(SCORING, rules, verdicts, target="eu").result
+
+
+#: Of 99.9 % in 30 days; an analysis of twenty minutes tests 6 and 14.4 times.
+BURN_RATES = (30.0, 14.4, 10.0, 8.0, 6.0, 3.0, 1.0)
+
+
+def budgets(runs: int = BAD // 2) -> Rows:
+    """How many releases fail an SLO, by how fast they burn its budget."""
+    yield (
+        "Budget burns",
+        "fails",
+        "half of them after",
+        "passes",
+        "fails where errors come in bursts",
+        "passes",
+    )
+    slo = analysis.Slo(99.9)
+    rule = analysis.Rule(
+        "availability",
+        kind=analysis.Kind.PROPORTION,
+        judgement=analysis.Judgement.SEQUENTIAL,
+        slo=slo,
+        expected=analysis.Range(maximum=6 * slo.budget),
+    )
+    for rate in BURN_RATES:
+        calm = traffic.Traffic(50, 50, errors=rate * slo.budget)
+        bursts = dataclasses.replace(calm, overdispersion=0.001, autocorrelation=0.5)
+        first, second = (
+            rule_plans.outcomes(
+                rule, rule_plans.Setting(made, timedelta(minutes=20), runs=runs), (1.0,)
+            )[0]
+            for made in (calm, bursts)
+        )
+        after = "–" if first.found_after is None else phrases.duration(first.found_after)
+        yield (
+            f"{rate:g} times too fast" if rate > 1 else "just as fast as it may",
+            _share(first.failed),
+            after,
+            _share(first.passed),
+            _share(second.failed),
+            _share(second.passed),
+        )
+
+
+def _share(part: float) -> str:
+    return f"{100 * part:.1f} %"
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "false alarms": false_alarms,
     "bad errors": bad_errors,
@@ -298,6 +397,8 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "regions": regions,
     "overlapping": overlapping,
     "weather": weather,
+    "scores": scored,
+    "budgets": budgets,
 }
 
 

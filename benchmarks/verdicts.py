@@ -29,6 +29,9 @@ LATENCY = replace(
     ERRORS, name="request-duration", built_in="request-duration", kind=Kind.VALUE, total_query=""
 )
 LIMIT = replace(ERRORS, strategy=Strategy.THRESHOLD, expected=Range(maximum=0.01))
+SLO = analysis.Slo(99.9)
+BUDGET = replace(LIMIT, slo=SLO, expected=Range(maximum=6 * SLO.budget))
+THREE = replace(ERRORS, strategy=Strategy.CANARY_BASELINE_PRIMARY)
 EVEN = traffic.Traffic(10, 10)
 
 
@@ -84,6 +87,10 @@ _EACH = "A test at 5 % that is repeated at every look condemns most healthy rele
 _TWO = "So a single look never condemns at 5 %: two do where it is plain."
 
 
+_BOUND = "a release that burns exactly as fast as is allowed fails with a chance of at most 5 %"
+_THREE_SIDES = "so the chance of a false alarm is at most that of one test"
+
+
 def claims() -> list[Claim]:
     """Return what is claimed."""
     one_by_one = replace(ERRORS, judgement=Judgement.EACH)
@@ -120,6 +127,8 @@ def claims() -> list[Claim]:
         Claim(_WEATHER, "correlation 0.01", _failed(ERRORS, weather(0.01, 0))),
         Claim(_WEATHER, "correlation 0.05", _failed(ERRORS, weather(0.05, 0))),
         Claim(_WEATHER, "correlation 0.01, memory 0.5", _failed(ERRORS, weather(0.01, 0.5))),
+        Claim(_BOUND, "99.9 %, 6 times, 50/s", _failed(BUDGET, traffic.Traffic(50, 0, 0.006))),
+        Claim(_THREE_SIDES, "errors, 10/s, 10/s and 90/s", _failed(THREE, traffic.Traffic(10, 90))),
         Claim(_MEMORY, "correlation 0.01, memory 0.95", _failed(ERRORS, weather(0.01, 0.95))),
     ]
 

@@ -26,6 +26,7 @@ spec:
       with:
         duration: 3s
         holdFor: 1s
+        judgePods: false
         metrics:
         - name: errors
           provider: prom

@@ -32,12 +32,15 @@ class MetricsServer:
     async def handle(self, asked: scripted_server.Asked) -> web.StreamResponse:
         if "query" not in asked.query:
             return scripted_server.answer({"status": "success", "data": {}})
-        time = float(asked.query.get("time", "0"))
+        is_range = "end" in asked.query
+        time = float(asked.query.get("end" if is_range else "time", "0"))
         found = self.answer(asked.query["query"], time)
         if isinstance(found, str):
             return scripted_server.answer({"status": "error", "error": found}, 422)
-        result = [] if found is None else [{"metric": {}, "value": [time, str(found)]}]
-        data = {"resultType": "vector", "result": result}
+        point = [time, str(found)]
+        series = {"values": [point]} if is_range else {"value": point}
+        result = [] if found is None else [{"metric": {}, **series}]
+        data = {"resultType": "matrix" if is_range else "vector", "result": result}
         return scripted_server.answer({"status": "success", "data": data})
 
     def fleet_text(self, written: str) -> str:

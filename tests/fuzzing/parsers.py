@@ -6,6 +6,7 @@ import functools
 import hashlib
 import hmac
 import json
+import math
 import random
 import tempfile
 import zlib
@@ -49,6 +50,7 @@ from volary.config.text import (
     globs,
     json_paths,
     patterns,
+    result_conditions,
     yaml,
 )
 from volary.config.workspaces import workspace_files
@@ -409,6 +411,17 @@ def _expressions(data: bytes) -> Iterable[str]:
     return said
 
 
+def _result_conditions(data: bytes) -> Iterable[str]:
+    read = result_conditions.parse(_words_of(data))
+    said = []
+    for values in ([0.5], [1.0, math.inf], [1e308] * 500):
+        try:
+            said.append(str(read.holds(values)))
+        except expressions.EvaluationError as error:
+            said.append(str(error))
+    return said
+
+
 def _cron(data: bytes) -> Iterable[str]:
     schedule = cron.parse(_words_of(data))
     return [str(schedule.next_day(date(2026, 1, 1)))]
@@ -475,6 +488,17 @@ def _of_texts() -> Iterator[Parser]:
             b"object.metadata.labels.map(k, k + k).size() > 3",
         ),
         _expressions,
+        value,
+        words=_CEL,
+    )
+    yield Parser(
+        "result_conditions",
+        (
+            b"result < 0.05",
+            b"result[0] < 0.05 && size(result) == 1",
+            b"result.all(r, r < 0.5 || result.exists(s, s > r))",
+        ),
+        _result_conditions,
         value,
         words=_CEL,
     )

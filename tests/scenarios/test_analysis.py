@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,104 @@ async def test_no_data_and_errors_are_no_pass(given: World) -> None:
     assert "until the deadline" in ended.events[-1]["reason"]
     assert said["us"] == "prom has no data for the query"
     assert "overloaded" in said["eu"]
+    assert given.clusters.images("us") == "example/simple:v1 2/2"
+
+
+async def test_an_analysis_without_a_duration_takes_as_long_as_its_looks(given: World) -> None:
+    given.metrics.answer = lambda query, time: 0.01
+    measures(given, "{count: 2}")
+    file = given.clusters.directory / "volary.yaml"
+    file.write_text(file.read_text().replace("        duration: 3s\n", ""))
+    command_world.commit(given.clusters.directory, "As long as the looks")
+    ended = await given.run()
+
+    assert ended.code == 0, ended
+    assert len([each for each in findings(ended, "measurement") if each["target"] == "us"]) == 2
+    assert given.clusters.images("us") == "example/simple:v2 2/2"
+
+
+async def test_errors_in_a_row_take_the_release_back_before_the_end(given: World) -> None:
+    given.metrics.answer = lambda query, time: "overloaded"
+    measures(given, "{noData: pass, consecutiveErrorLimit: 1}")
+    ended = await given.run()
+
+    assert ended.code == 1, ended
+    assert "2 looks in a row had no answer, 1 allowed" in ended.events[-1]["reason"]
+    assert given.clusters.images("us") == "example/simple:v1 2/2"
+
+
+async def test_a_condition_in_cel_takes_the_release_back(given: World) -> None:
+    given.metrics.answer = lambda query, time: 0.5 if 'cluster="eu"' in query else 0.01
+    given.measures("""\
+        successCondition: result[0] < 0.05
+        failureCondition: result[0] >= 0.4
+    """)
+    ended = await given.run()
+
+    assert ended.code == 1, ended
+    assert "errors on eu: 1 of 1 look failed" in ended.events[-1]["reason"]
+    assert "failureCondition result[0] >= 0.4 holds of 0.5" in ended.events[-1]["reason"]
+    assert given.clusters.images("us") == "example/simple:v1 2/2"
+
+
+def errors_of(canary: float, baseline: float, primary: float) -> Callable[[str, float], float]:
+    """Return an answer: so many errors of each side's thousand requests at every look."""
+    errors = {"canary": canary, "baseline": baseline, "primary": primary}
+    return lambda query, time: (
+        1000.0
+        if query.startswith("requests")
+        else next(errors[side] for side in errors if f'variant="{side}"' in query)
+    )
+
+
+THREE_SIDES = """\
+    kind: proportion
+    totalQuery: 'requests{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
+    strategy: CANARY_BASELINE_PRIMARY
+"""
+
+
+async def test_what_baseline_has_as_well_is_not_the_releases(given: World) -> None:
+    given.metrics.answer = errors_of(50, 50, 5)
+    given.measures(THREE_SIDES)
+    ended = await given.run()
+
+    assert ended.code == 0, ended
+    verdicts = findings(ended, "verdict")
+    assert "and so is baseline, which is as new: not the release" in str(verdicts[-1])
+    assert {each["document"]["role"] for each in findings(ended, "measurement")} == {
+        "judged",
+        "reference",
+        "control",
+    }
+    assert given.clusters.images("us") == "example/simple:v2 2/2"
+
+
+async def test_what_is_worse_than_both_goes_back(given: World) -> None:
+    given.metrics.answer = errors_of(200, 12, 10)
+    given.measures(THREE_SIDES)
+    ended = await given.run()
+
+    assert ended.code == 1, ended
+    assert "worse than both, so it is the release" in ended.events[-1]["reason"]
+    assert given.clusters.images("us") == "example/simple:v1 2/2"
+
+
+async def test_more_than_is_usual_at_this_hour_takes_the_release_back(given: World) -> None:
+    now = process_time.now().timestamp()
+    day = 24 * 3600
+    given.metrics.answer = lambda query, time: (
+        0.5 if 'variant="canary"' in query else 0.1 if time < now - 6 * day else 0.4
+    )
+    given.measures("deviation: HIGH\nhistory: {count: 2, tolerance: 0.5}\n")
+    ended = await given.run()
+
+    assert ended.code == 1, ended
+    assert "0.5 is outside the expected ≤ 0.15" in ended.events[-1]["reason"]
+    assert "0.1 is usual, by 2 of 2 times 7 days apart" in ended.events[-1]["reason"]
+    before = [each["document"] for each in findings(ended, "measurement")
+              if each["document"]["role"] == "history" and each["target"] == "us"]  # fmt: skip
+    assert [each["variant"] for each in before] == ["7 days before", "14 days before"]
     assert given.clusters.images("us") == "example/simple:v1 2/2"
 
 

@@ -92,6 +92,50 @@ async def test_pods_that_run_out_of_memory_take_the_release_back(tmp_path: Path)
         assert told == {"pod-restarts", "pod-oom-kills"}
 
 
+CHECKED = """\
+        https: [{url: "http://127.0.0.1:9/", interval: 1s, noData: pass}]
+"""
+
+
+def checks_only(given: command_world.World, more: str = "") -> None:
+    """Given: an application file that measures nothing of pods, and a new version."""
+    (given.directory / "app.pipecd.yaml").unlink(missing_ok=True)
+    before, _, _ = APPLICATION.partition("        metrics:")
+    given.write({"volary.yaml": before + CHECKED + more + REST}, message="Measure")
+    given.edit("deployment.yaml", V1, V2, message="Release v2")
+
+
+async def test_canarys_pods_are_judged_where_nothing_is_said_of_them(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us") as given:
+        await given.deployed()
+        given.running.clusters["us"].faults.images.add(
+            "*simple:v2", "crash-after=1s,out-of-memory=true"
+        )
+        # So that memory alone decides: these pods crash again and again.
+        checks_only(given, "        restartThreshold: 1000\n")
+        ended = await given.run("--strategy", "pipeline", "--output", "json")
+
+        assert ended.code == 1, ended
+        assert "pod-oom-kills on us" in ended.events[-1]["reason"]
+        assert "1 is outside the expected ≤ 0" in ended.events[-1]["reason"]
+        assert given.images("us") == "example/simple:v1 2/2"
+
+
+async def test_quiet_pods_pass_unasked_and_nobody_is_asked_where_it_is_off(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us") as given:
+        await given.deployed()
+        checks_only(given)
+        quiet = await given.run("--strategy", "pipeline", "--output", "json")
+        given.edit("volary.yaml", "holdFor: 1s", "judgePods: false", message="Off")
+        given.edit("deployment.yaml", V2, "simple:v3", message="Release v3")
+        off = await given.run("--strategy", "pipeline", "--output", "json")
+
+        assert (quiet.code, off.code) == (0, 0), (quiet, off)
+        assert values(quiet, "pod-restarts") == [[0.0, 0.0]]
+        assert values(quiet, "pod-oom-kills") == [[0.0, 0.0]]
+        assert values(off, "pod-restarts") == []
+
+
 async def test_quiet_pods_pass_and_their_memory_is_judged_where_it_is_told(tmp_path: Path) -> None:
     async with command_world.world(tmp_path, "us") as given:
         await given.deployed()

@@ -24,6 +24,8 @@ class Strategy(StrEnum):
     PREVIOUS = "PREVIOUS"
     CANARY_BASELINE = "CANARY_BASELINE"
     CANARY_PRIMARY = "CANARY_PRIMARY"
+    #: Both, and baseline with primary: what baseline has against primary too is not the release's.
+    CANARY_BASELINE_PRIMARY = "CANARY_BASELINE_PRIMARY"
     #: At the end of a wave: the same query on clusters that do not have the release yet.
     NOT_UPDATED = "NOT_UPDATED"
 
@@ -31,6 +33,11 @@ class Strategy(StrEnum):
     def compares(self) -> bool:
         """Whether there is a second side to be measured."""
         return self is not Strategy.THRESHOLD
+
+    @property
+    def has_control(self) -> bool:
+        """Whether there is a third side, which the other two are held against."""
+        return self is Strategy.CANARY_BASELINE_PRIMARY
 
 
 class Deviation(StrEnum):
@@ -214,6 +221,30 @@ class Slo:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """What was usual at the same hour before, instead of a range that somebody chose."""
+
+    offset: timedelta = options.option(
+        "How far apart the times are that are looked at, as `7d` (the same hour of the weeks "
+        "before) or `1d`.",
+        timedelta(days=7),
+    )
+    count: int = options.option(
+        "How many of them are asked for, once each, when the analysis begins. The middle one is "
+        "usual.",
+        4,
+        least=1,
+        most=8,
+    )
+    window: timedelta = options.option(
+        "How much of each is looked at, up to when the analysis ends.", timedelta(hours=1)
+    )
+    tolerance: float = options.option(
+        "By so much of what is usual it may be worse, as `0.2`.", 0.2, least=0, most=10
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One metric: what to ask whom, how often, and what the answers have to be."""
 
@@ -253,11 +284,25 @@ class Rule:
     )
     strategy: Strategy = options.option(
         "`THRESHOLD`: against `expected`. `CANARY_BASELINE`, `CANARY_PRIMARY`: "
-        "against the other variant. `PREVIOUS`: against the last successful analysis.",
+        "against the other variant. `CANARY_BASELINE_PRIMARY`: against both, and what baseline "
+        "has against primary too is not the release's. `PREVIOUS`: against the last successful "
+        "analysis.",
         Strategy.THRESHOLD,
     )
     #: Of a proportion or of a rate per second where it is one.
     expected: Range | None = options.option("Good values, for `THRESHOLD`.", None)
+    success_condition: str = options.option(
+        "An expression in CEL over the answer of each look instead of `expected`: `result` is one "
+        "number (`result < 0.05`) or the list of all values (`result[0] < 0.05`), as it is taken "
+        "for. A look is good when it is true; failed when it is false and there is no "
+        "`failureCondition`.",
+        "",
+    )
+    failure_condition: str = options.option(
+        "Likewise: a look has failed when it is true, and is good when it is false and there is no "
+        "`successCondition`. With both, a look of which neither is true is inconclusive.",
+        "",
+    )
     deviation: Deviation = options.option(
         "Which difference is bad when compared: `EITHER`, `HIGH`, `LOW`.", Deviation.EITHER
     )
@@ -291,6 +336,25 @@ class Rule:
         "`cumulative`: failed looks are counted over the whole analysis; "
         "`consecutive`: a good one begins again at zero.",
         FailureCount.CUMULATIVE,
+    )
+    count: int | None = options.option(
+        "So many looks, after the warm-up, and the metric is done before `duration` is over. "
+        "Default: as many as there is time for.",
+        None,
+        least=1,
+    )
+    inconclusive_limit: int | None = options.option(
+        "Fails when more looks than this were inconclusive: there were data, and they said neither "
+        "(not with `sequential`). Up to so many are allowed, the last one too. Default: any "
+        "number, and at the end something that can be judged is waited for, as with `noData`.",
+        None,
+        least=0,
+    )
+    consecutive_error_limit: int | None = options.option(
+        "Fails when more looks than this in a row were not answered, or not readably. Default: any "
+        "number; `noData` says what it means that nothing can be judged.",
+        None,
+        least=0,
     )
     no_data: NoData = options.option("When there is nothing to judge.", NoData.HOLD)
     #: Before a comparison or a sequential rule may pass; of rates: looks; with `EACH` that many
@@ -328,6 +392,13 @@ class Rule:
         "of `totalQuery`, and the release fails when it burns the error budget too fast.",
         None,
     )
+    #: `expected` is then made of what was measured of it.
+    history: History | None = options.option(
+        "Instead of `expected`: the same query is asked about primary at the same hour of earlier "
+        "weeks, and what was usual then may not be exceeded by more than a tolerance. Nothing "
+        "known of them is no data.",
+        None,
+    )
     critical: bool = options.option(
         "With `scoreThresholds`: when this one fails, the release does, whatever the score is.",
         False,
@@ -358,6 +429,25 @@ class Rule:
     def unjudged(self) -> timedelta:
         """How long before its first judged interval is looked at: what came before is no part."""
         return self.warm_up + self.delay
+
+    @property
+    def length(self) -> timedelta | None:
+        """How long its looks take when there are so many and no more."""
+        if self.count is None:
+            return None
+        # Looks are whole intervals after the beginning.
+        unjudged = math.ceil(self.unjudged / self.interval)
+        return (unjudged + self.count) * self.interval
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether it counts in which direction something differs."""
+        return self.strategy.compares or self.history is not None
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether expressions say what the answers have to be, and no range."""
+        return bool(self.success_condition or self.failure_condition)
 
     @property
     def is_of_pods(self) -> bool:
@@ -431,6 +521,9 @@ class Scoring:
         """
         groups: dict[str, list[Rule]] = {}
         for rule in rules:
+            if not rule.weight:
+                # Worth nothing, as it is critical anyway.
+                continue
             groups.setdefault(rule.group or rule.name, []).append(rule)
         weights = {name: self.group_weights.get(name, 0.0) for name in groups}
         if not self.group_weights:
@@ -473,6 +566,7 @@ def false_alarms(rule: Rule, duration: timedelta) -> float:
     if rule.judgement is Judgement.SEQUENTIAL:
         return rule.significance
     looks = max(0, math.floor((duration - rule.unjudged) / rule.interval))
+    looks = looks if rule.count is None else min(looks, rule.count)
     if rule.failure_count is FailureCount.CONSECUTIVE:
         row = rule.significance ** (rule.failure_limit + 1)
         return 1 - (1 - row) ** max(0, looks - rule.failure_limit)
@@ -503,7 +597,11 @@ class Role(StrEnum):
     JUDGED = "judged"
     #: Baseline, primary, or what ran before.
     REFERENCE = "reference"
-    #: Neither: what was counted over an SLO's window before the analysis, once.
+    #: A third side, primary, that canary and baseline are both held against.
+    CONTROL = "control"
+    #: None of them: the same query of an earlier week, once.
+    HISTORY = "history"
+    #: None of them: what was counted over an SLO's window before the analysis, once.
     BUDGET = "budget"
 
 
@@ -583,6 +681,8 @@ class Check:
     time: datetime
     #: There was nothing to judge: `Rule.no_data` says what follows.
     is_empty: bool = False
+    #: Whoever was asked did not answer, or not readably.
+    is_error: bool = False
     numbers: Numbers = Numbers()
 
 

@@ -66,6 +66,16 @@ def test_worse_releases_are_found_the_sooner_the_worse_they_are() -> None:
     assert ten.found_after <= timedelta(minutes=3) < twice.found_after
 
 
+def test_a_rule_with_a_count_is_followed_no_further() -> None:
+    counted = replace(ERRORS, count=4)
+    setting = rule_plans.Setting(traffic.Traffic(10, 10), timedelta(minutes=20), runs=5)
+    shorter = replace(setting, duration=timedelta(minutes=4))
+
+    for effect in (1.0, 3.0):
+        whole = rule_plans.outcomes(counted, setting, (effect,))
+        assert whole == rule_plans.outcomes(ERRORS, shorter, (effect,))
+
+
 def test_the_same_releases_come_out_again() -> None:
     setting = rule_plans.Setting(traffic.Traffic(1, 2), TEN, runs=5)
 

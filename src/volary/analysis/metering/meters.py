@@ -1,7 +1,7 @@
 """Who measures: the one interface between stages that judge and systems that keep metrics."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from volary.analysis.metering import query_names
@@ -32,6 +32,8 @@ class Question:
     commit: str = ""
     #: `until` is not now.
     is_past: bool = False
+    #: How much before `until` it is about; None: an interval of the rule.
+    window: timedelta | None = None
 
     @property
     def is_earlier(self) -> bool:

@@ -59,12 +59,13 @@ class ProviderMeter:
             query.Query(
                 text=text,
                 end=question.until,
-                window=rule.interval,
+                window=question.window or rule.interval,
                 provider=rule.provider,
                 target=question.target,
                 shape=shape,
                 timeout=rule.timeout,
                 is_earlier=question.is_earlier,
+                is_whole=question.window is not None,
             )
         )
 

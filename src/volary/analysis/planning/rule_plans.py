@@ -95,7 +95,7 @@ def result(rule: analysis.Rule, fleet: Fleet, after: timedelta) -> Result:
 def _followed(rule: analysis.Rule, fleet: Fleet, duration: timedelta) -> tuple[Result, timedelta]:
     """Return how a release ends, and when: the first look that fails it is the last one."""
     found, after = Result.INCONCLUSIVE, timedelta(0)
-    for number in range(1, max(1, int(duration / rule.interval)) + 1):
+    for number in range(1, traffic.rule_looks(rule, duration) + 1):
         after = number * rule.interval
         found = result(rule, fleet, after)
         if found is Result.FAIL:

@@ -23,6 +23,9 @@ _NORMAL_FROM = 50.0
 _QUANTILE = re.compile(r"histogram_quantile\(\s*(0?\.\d+|1)")
 _SUCCESS, _DURATION = "request-success-rate", "request-duration"
 _BUILT_IN_QUANTILE = 0.99
+#: Between two values of a time before.
+_STEP = timedelta(minutes=1)
+_VARIANTS = {Role.JUDGED: "canary", Role.REFERENCE: "baseline", Role.CONTROL: "primary"}
 _LARGEST = 0.999999
 
 
@@ -56,10 +59,14 @@ def release(
 
     `effect` is how many times as many errors, or as much latency, the new version has.
     """
-    looks = max(1, int(duration / rule.interval))
+    looks = rule_looks(rule, duration)
     sides = [(Role.JUDGED, traffic.canary, effect)]
     if rule.strategy.compares:
-        sides.append((Role.REFERENCE, traffic.other, 1.0))
+        # A baseline beside primary is as small as canary.
+        rate = traffic.canary if rule.strategy.has_control else traffic.other
+        sides.append((Role.REFERENCE, rate, 1.0))
+    if rule.strategy.has_control:
+        sides.append((Role.CONTROL, traffic.other, 1.0))
     waves = {role: _wave(traffic, generator) for role, _, _ in sides}
     measurements = []
     for number in range(1, looks + 1):
@@ -69,8 +76,54 @@ def release(
             measurements.append(
                 _measured(rule, traffic, generator, requests, share, times, role, number, target)
             )
+    if rule.history is not None:
+        measurements += _before(rule, rule.history, traffic, generator, target)
     ends = _START + looks * rule.interval
     return analysis.Series(_START, ends, ends + duration, target, tuple(measurements))
+
+
+def _before(
+    rule: analysis.Rule,
+    history: analysis.History,
+    traffic: Traffic,
+    generator: random.Random,
+    target: str,
+) -> list[analysis.Measurement]:
+    """Return what was measured of the times before, at the first look."""
+    is_value = rule.kind is Kind.VALUE
+    answers = max(1, int(history.window / _STEP)) if is_value else 1
+    length = rule.interval if is_value else history.window
+    wave = _wave(traffic, generator)
+    found = []
+    for number in range(1, history.count + 1):
+        values: list[float] = []
+        totals: list[float] = []
+        for _ in range(answers):
+            requests = _poisson(generator, traffic.other * length.total_seconds())
+            share = min(1.0, traffic.errors * next(wave))
+            answer = _answer(rule, traffic, generator, requests, share, 1.0)
+            values += answer[0]
+            totals += answer[1]
+        found.append(
+            analysis.Measurement(
+                rule.name,
+                rule.query,
+                _START + rule.interval,
+                target=target,
+                variant=f"{number} before",
+                role=Role.HISTORY,
+                values=tuple(values),
+                totals=tuple(totals),
+                reading=analysis.Reading.VALUES if values else analysis.Reading.NO_DATA,
+            )
+        )
+    return found
+
+
+def rule_looks(rule: analysis.Rule, duration: timedelta) -> int:
+    """Return how many looks there are in that time; one at least."""
+    length = duration if rule.length is None else min(duration, rule.length)
+    return max(1, int(length / rule.interval))
 
 
 def _measured(
@@ -90,7 +143,7 @@ def _measured(
         rule.query,
         _START + number * rule.interval,
         target=target,
-        variant="canary" if role is Role.JUDGED else "baseline",
+        variant=_VARIANTS[role],
         role=role,
         values=values,
         totals=totals,

@@ -153,7 +153,7 @@ class Exchange:
     async def _once(self, asked: query.Query) -> list[dialect.Points]:
         from volary.analysis.providers.dialects import registry  # every dialect: once one is asked
 
-        spoken = registry.make(self.settings, asked)
+        spoken = registry.make(query.points_of(self.settings, asked), asked)
         request = spoken.request(self.secrets.reveal, self.clock.now())
         url = _url(self.settings.access.address_of(asked.target), request)
         tls = self.settings.access.tls

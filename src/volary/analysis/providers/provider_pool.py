@@ -134,7 +134,8 @@ async def _ask(provider_exchange: exchange.Exchange, asked: query.Query) -> quer
         series = await provider_exchange.ask(asked)
     except dialect.AnswerError as error:
         return _error(f"{name} {error}")
-    values = shaped(series, asked.shape, provider_exchange.settings.points)
+    settings = query.points_of(provider_exchange.settings, asked)
+    values = shaped(series, asked.shape, settings.points)
     if len(values) > dialect.MOST_POINTS:
         return _error(f"{name} answered with {len(values)} points: aggregate them in the query")
     if not values:

@@ -1,10 +1,10 @@
 """What providers are asked, and what they answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from volary.model import analysis
+from volary.model import analysis, metric_providers
 
 
 class Shape(StrEnum):
@@ -35,11 +35,18 @@ class Query:
     #: `end` is not now (`analysis.Strategy.PREVIOUS`). Queries that say by themselves which
     #: time they are about are not asked then.
     is_earlier: bool = False
+    #: Every point of the window counts, whatever the settings say of points.
+    is_whole: bool = False
 
     @property
     def start(self) -> datetime:
         """The beginning of the window."""
         return self.end - self.window
+
+
+def points_of(settings: metric_providers.Provider, asked: Query) -> metric_providers.Provider:
+    """Return the settings with the points that count for this question."""
+    return replace(settings, points=metric_providers.Points.ALL) if asked.is_whole else settings
 
 
 @dataclass(frozen=True, slots=True)

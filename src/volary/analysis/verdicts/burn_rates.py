@@ -15,8 +15,6 @@ from volary.analysis.statistics import counts
 from volary.analysis.verdicts import clauses, evidence, samples
 from volary.model import analysis, phrases
 
-_DAY = timedelta(days=1)
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -104,7 +102,7 @@ def find(
     numbers = evidence.limit_numbers(rule, blocks, worst.p_value)
     sentence = (
         f"burn rate {_windows(worst)}, {worst.bound.rate:g} is allowed by {slo.objective:g} % in "
-        f"{_span(slo.window)}; {clauses.share(numbers.value)} of {numbers.samples} requests "
+        f"{clauses.span(slo.window)}; {clauses.share(numbers.value)} of {numbers.samples} requests "
         f"failed, {clauses.chance(worst.p_value)} after {phrases.count(len(looks), 'look')}; "
         f"{_left(slo, _window(rule, slo, looks, length), looks, _before(rule, series))}"
     )
@@ -158,7 +156,7 @@ def _left(
     before: counts.Count | None,
 ) -> str:
     """Say what the analysis leaves of the budget, or of a whole one where nobody knows."""
-    window = _span(slo.window)
+    window = clauses.span(slo.window)
     if before is None:
         left = 1 - min(1.0, whole.rate * (whole.length / slo.window))
         said = f"of a budget that was whole {clauses.share(left)} is left"
@@ -173,11 +171,5 @@ def _left(
         said = f"of the budget of {window} {clauses.share(left)} is left, {was} before"
     if whole.rate <= 1:
         return said
-    lasts = _span(slo.window * (left / whole.rate))
+    lasts = clauses.span(slo.window * (left / whole.rate))
     return f"{said}, for {lasts} if all requests burn it at {clauses.number(whole.rate)}"
-
-
-def _span(length: timedelta) -> str:
-    if length < _DAY:
-        return phrases.duration(length)
-    return f"{length / _DAY:.3g} days" if length != _DAY else "1 day"

@@ -40,9 +40,13 @@ def of_look(
     Not `in_words`: comparisons leave out the sentence and the numbers, which cost most.
     """
     if look.problem:
-        return analysis.Check(Result.INCONCLUSIVE, look.problem, look.time, is_empty=True)
+        return analysis.Check(
+            Result.INCONCLUSIVE, look.problem, look.time, is_empty=True, is_error=look.is_error
+        )
     if rule.strategy.compares:
         return _compared(rule, look, earlier, in_words=in_words)
+    if rule.has_conditions:
+        return _of_conditions(rule, look)
     if rule.kind is Kind.VALUE:
         return _in_range(rule, look)
     return _rate_in_range(rule, look, earlier)
@@ -62,7 +66,9 @@ def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     judged: Iterable[float] = values
     if len(cells) > 1:
         judged = [median(median(cell.judged.values) for cell in cells)]
-    expected = clauses.expected_range(rule)
+    # Of one cluster its own, where its history makes it.
+    own = cells[0].expected if len(cells) == 1 else None
+    expected = own or clauses.expected_range(rule)
     outside = [value for value in judged if value not in expected]
     numbers = analysis.Numbers(samples=len(values), value=outside[0] if outside else median(values))
     if not outside:
@@ -75,6 +81,24 @@ def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     if len(cells) == 1 and notes:
         sentence += f": {notes[0]}"
     return analysis.Check(Result.FAIL, sentence, look.time, numbers=numbers)
+
+
+def _of_conditions(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
+    """Go by the conditions on one cluster, or by what they say on most of many."""
+    cells = look.usable
+    values = [value for cell in cells for value in cell.judged.values]
+    if len(values) < rule.minimum_samples:
+        return _thin(look, len(values), phrases.count(rule.minimum_samples, "value"))
+    outcomes = [cell.condition for cell in cells if cell.condition is not None]
+    results = [outcome.result for outcome in outcomes]
+    # The most frequent one; of two that are alike the worse.
+    order = (Result.FAIL, Result.INCONCLUSIVE, Result.PASS)
+    result = max(order, key=lambda each: (results.count(each), -order.index(each)))
+    sentence = next(outcome.sentence for outcome in outcomes if outcome.result is result)
+    if len(outcomes) > 1:
+        sentence += f", on {results.count(result)} of {len(outcomes)} clusters"
+    numbers = analysis.Numbers(samples=len(values), value=median(values))
+    return analysis.Check(result, sentence, look.time, numbers=numbers)
 
 
 def _rate_in_range(

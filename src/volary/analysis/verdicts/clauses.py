@@ -1,12 +1,14 @@
 """Numbers in words: the clauses that checks and verdicts are made of."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
-from volary.model import analysis
+from volary.model import analysis, phrases
 from volary.model.analysis import Kind
 
 #: `power.POWER`, as it is said.
 _POWER = "80 %"
+_DAY = timedelta(days=1)
 
 
 def number(value: float | None) -> str:
@@ -83,6 +85,13 @@ def limited(rule: analysis.Rule, numbers: analysis.Numbers) -> str:
         f"{amount(rule, numbers.value)} of {_sampled(rule, numbers.samples)} "
         f"where {expected} is expected, {chance(numbers.p_value)}"
     )
+
+
+def span(length: timedelta) -> str:
+    """Write a length of time in days where it is one at least."""
+    if length < _DAY:
+        return phrases.duration(length)
+    return f"{length / _DAY:.3g} days" if length != _DAY else "1 day"
 
 
 def too_little(rule: analysis.Rule, level: float, have: int) -> str:

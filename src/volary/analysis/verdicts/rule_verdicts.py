@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from volary.analysis.statistics import binomial
-from volary.analysis.verdicts import burn_rates, checks, clauses, evidence, power, samples
+from volary.analysis.verdicts import (
+    burn_rates,
+    checks,
+    clauses,
+    evidence,
+    histories,
+    power,
+    samples,
+    three_ways,
+)
 from volary.model import analysis, phrases
 from volary.model.analysis import FailureCount, Judgement, NoData, Result
 
@@ -36,6 +45,7 @@ def worst(verdicts: Sequence[analysis.Verdict]) -> analysis.Verdict | None:
 
 def summary(rule: analysis.Rule, series: analysis.Series, seen: Sequence[samples.Look]) -> str:
     """Say what was seen on a cluster, whatever it comes to; there has to be a look."""
+    rule = histories.resolved(rule, [series])
     judged = _judge_looks(rule, seen, [series])
     return f"{clauses.subject(rule, [series.target])}: {judged.condemned or judged.passing}"
 
@@ -47,6 +57,7 @@ def judge_looks(
     now: datetime,
 ) -> analysis.Verdict:
     """Judge the looks at the clusters of all series, of which there has to be one."""
+    rule = histories.resolved(rule, series)
     judged = (
         _judge_looks(rule, seen, series) if seen else _Judged(missing=_unseen(rule, series, now))
     )
@@ -58,6 +69,7 @@ def judge_looks(
     result, why, is_final = _decided(
         rule, judged, missing, has_ended=has_ended, is_overdue=is_overdue
     )
+    why += histories.words(rule, series) if seen else ""
     name = clauses.subject(rule, [cluster_series.target for cluster_series in series])
     numbers = judged.numbers
     if result is Result.PASS and is_final and not missing:
@@ -111,6 +123,11 @@ class _Judged:
     numbers: analysis.Numbers = dataclasses.field(default_factory=analysis.Numbers)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing could be said of what was measured."""
+        return not self.condemned and not self.passing
+
+    @property
     def is_bad(self) -> bool:
         return bool(self.condemned) or self.none_is_good
 
@@ -157,6 +174,8 @@ def _without_data(
 def _judge_looks(
     rule: analysis.Rule, seen: Sequence[samples.Look], series: Sequence[analysis.Series]
 ) -> _Judged:
+    if rule.strategy.has_control:
+        return _three_ways(rule, seen, series)
     return _sequential(rule, seen, series) if _is_sequential(rule) else _judge_singly(rule, seen)
 
 
@@ -188,6 +207,8 @@ def _judge_singly(rule: analysis.Rule, seen: Sequence[samples.Look]) -> _Judged:
     if count_failures(rule, look_checks) > rule.failure_limit:
         sentence = _exceeded(rule, look_checks, look_checks[failed[-1]])
         return _Judged(sentence, is_measured, numbers=numbers)
+    if stopped := _unanswered(rule, seen) or _inconclusive(rule, look_checks):
+        return _Judged(stopped, is_measured=False, numbers=numbers)
     went = f"{len(failed)} of {phrases.count(len(decided), 'look')} failed"
     latest = f"; the last good one: {look_checks[good[-1]].sentence}" if good else ""
     none_is_good = bool(failed) and not good
@@ -210,7 +231,42 @@ def _missing(rule: analysis.Rule, look_checks: Sequence[analysis.Check]) -> str:
         return last.sentence
     if _counts(rule, last) or (last.is_empty and rule.no_data is NoData.PASS):
         return ""
+    if rule.inconclusive_limit is not None and _is_neither(last):
+        return ""
     return last.sentence
+
+
+def _unanswered(rule: analysis.Rule, seen: Sequence[samples.Look]) -> str:
+    """Say that too many looks in a row were not answered; empty: no more than are allowed."""
+    limit = rule.consecutive_error_limit
+    if limit is None:
+        return ""
+    row: list[samples.Look] = []
+    for look in seen:
+        row = [*row, look] if look.is_error else []
+        if len(row) > limit:
+            return (
+                f"{phrases.count(len(row), 'look')} in a row had no answer, {limit} allowed; "
+                f"the last: {look.problem}"
+            )
+    return ""
+
+
+def _inconclusive(rule: analysis.Rule, look_checks: Sequence[analysis.Check]) -> str:
+    """Say that too many looks were inconclusive; empty: no more than are allowed."""
+    limit = rule.inconclusive_limit
+    neither = [check for check in look_checks if _is_neither(check)]
+    if limit is None or len(neither) <= limit:
+        return ""
+    return (
+        f"{len(neither)} of {phrases.count(len(look_checks), 'look')} were inconclusive, "
+        f"{limit} allowed; the last: {neither[-1].sentence}"
+    )
+
+
+def _is_neither(check: analysis.Check) -> bool:
+    """Whether there were data, and they said neither."""
+    return check.result is Result.INCONCLUSIVE and not check.is_empty
 
 
 def _counts(rule: analysis.Rule, check: analysis.Check) -> bool:
@@ -269,8 +325,10 @@ def _sequential(
         )
         tally = dataclasses.replace(tally, failed_looks=len(empty))
         return _Judged(sentence, is_measured=False, numbers=tally)
+    unanswered = _unanswered(rule, seen)
     if not usable:
-        return _Judged(missing=seen[-1].problem, numbers=tally)
+        missing = seen[-1].problem
+        return _Judged(unanswered, is_measured=False, missing=missing, numbers=tally)
     if rule.slo is not None:
         burn = burn_rates.find(rule, rule.slo, [look for look in seen if look.usable], series)
         is_condemned, numbers, sentence = burn.is_proven, burn.numbers, burn.sentence
@@ -284,12 +342,45 @@ def _sequential(
     numbers = dataclasses.replace(numbers, looks=tally.looks, empty_looks=tally.empty_looks)
     if is_condemned:
         return _Judged(condemned=sentence, numbers=numbers)
+    if unanswered:
+        return _Judged(unanswered, is_measured=False, numbers=numbers)
     missing = doubt or _too_little(rule, usable)
     if not missing and seen[-1].problem and rule.no_data is not NoData.PASS:
         missing = seen[-1].problem
     return _Judged(
         missing=missing, passing=sentence, numbers=numbers, covered=len(usable), grounds=usable
     )
+
+
+def _three_ways(
+    rule: analysis.Rule, seen: Sequence[samples.Look], series: Sequence[analysis.Series]
+) -> _Judged:
+    release = _sequential(rule, seen, series)
+    if release.condemned and not release.is_measured:
+        return release
+    change = _sequential(rule, three_ways.beside_primary(seen), series)
+    age = _sequential(rule, three_ways.baseline_beside_primary(seen), series)
+    decision = three_ways.decide(_finding(release), _finding(change), _finding(age))
+    sentences = [one.condemned or one.passing for one in (release, change) if not one.is_empty]
+    why = "; ".join([*sentences, decision.reason])
+    match decision.result:
+        case Result.FAIL:
+            chances = (release.numbers.p_value or 0.0, change.numbers.p_value or 0.0)
+            numbers = dataclasses.replace(release.numbers, p_value=max(chances))
+            return _Judged(condemned=why, numbers=numbers)
+        case Result.PASS:
+            return dataclasses.replace(release, passing=why)
+        case Result.INCONCLUSIVE:
+            missing = release.missing or change.missing
+            if not missing or release.condemned:
+                missing = why
+            return dataclasses.replace(release, condemned="", missing=missing)
+
+
+def _finding(judged: _Judged) -> three_ways.Finding:
+    if judged.condemned:
+        return three_ways.Finding.WORSE
+    return three_ways.Finding.UNKNOWN if judged.missing else three_ways.Finding.ALIKE
 
 
 def _too_little(rule: analysis.Rule, usable: evidence.Blocks) -> str:

@@ -11,6 +11,8 @@ from datetime import datetime
 from statistics import median
 
 from volary.analysis.statistics import counts
+from volary.analysis.verdicts import conditions, histories
+from volary.config.text import expressions
 from volary.model import analysis
 
 #: A counter that is extrapolated may come out a little above what it is counted in.
@@ -40,8 +42,16 @@ class Cell:
     judged: Sample = Sample()
     #: Only for a rule that compares.
     reference: Sample = Sample()
+    #: Only where both are held against a third side.
+    control: Sample = Sample()
     #: Why this cannot be judged; empty: it can.
     problem: str = ""
+    #: The problem is that whoever was asked did not answer, or not readably.
+    is_error: bool = False
+    #: What the conditions of a rule say that has some.
+    condition: conditions.Outcome | None = None
+    #: The range on this cluster, where its history makes one.
+    expected: analysis.Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,11 @@ class Look:
             return ""
         return next((cell.problem for cell in self.cells), "nothing was measured")
 
+    @property
+    def is_error(self) -> bool:
+        """Whether there is nothing to judge because somebody did not answer."""
+        return not self.usable and any(cell.is_error for cell in self.cells)
+
 
 def gather(rule: analysis.Rule, series: Sequence[analysis.Series]) -> Sequence[Look]:
     """Return the looks after the warm-up, in their order, over one cluster or many."""
@@ -75,6 +90,8 @@ def at_cluster(
     rule: analysis.Rule, series: analysis.Series, now: datetime | None = None
 ) -> tuple[Look, ...]:
     """Return the looks at one cluster after the warm-up, up to `now`, in their order."""
+    rule = histories.resolved(rule, [series])
+    gap = histories.gap(rule, series)
     # A look is about an interval before it, no part of which may be warm-up.
     begin = series.started + (rule.unjudged + rule.interval if rule.unjudged else rule.unjudged)
     moments: dict[datetime, list[analysis.Measurement]] = {}
@@ -82,7 +99,15 @@ def at_cluster(
         if measurement.time >= begin and (now is None or measurement.time <= now):
             moments.setdefault(measurement.time, []).append(measurement)
     return tuple(
-        Look(time, (cell(rule, moments[time], target=series.target),)) for time in sorted(moments)
+        Look(
+            time,
+            (
+                Cell(series.target, problem=gap)
+                if gap
+                else cell(rule, moments[time], target=series.target),
+            ),
+        )
+        for time in sorted(moments)
     )
 
 
@@ -115,20 +140,42 @@ def cell(rule: analysis.Rule, measurements: Iterable[analysis.Measurement], *, t
     sides: dict[analysis.Role, list[analysis.Measurement]] = {}
     for measurement in measurements:
         sides.setdefault(measurement.role, []).append(measurement)
-    wanted = [analysis.Role.JUDGED]
-    if rule.strategy.compares:
-        wanted.append(analysis.Role.REFERENCE)
+    if rule.history is not None and rule.expected is None:
+        return Cell(target, problem="what was usual is not known")
     samples: dict[analysis.Role, Sample] = {}
-    for role in wanted:
+    for role in _wanted(rule):
         measured = sides.get(role, [])
         if not measured:
             return Cell(target, problem=f"no measurement of the {role.value} side")
         for measurement in measured:
             if problem := problem_of(rule, measurement):
-                return Cell(target, problem=f"{measurement.variant}: {problem}")
+                is_error = measurement.reading is analysis.Reading.ERROR
+                return Cell(target, problem=f"{measurement.variant}: {problem}", is_error=is_error)
         samples[role] = _sample(rule, measured)
+    if rule.has_conditions:
+        return _with_condition(rule, samples[analysis.Role.JUDGED], target=target)
     reference = samples.get(analysis.Role.REFERENCE, Sample())
-    return Cell(target, samples[analysis.Role.JUDGED], reference)
+    control = samples.get(analysis.Role.CONTROL, Sample())
+    expected = rule.expected if rule.history is not None else None
+    return Cell(target, samples[analysis.Role.JUDGED], reference, control, expected=expected)
+
+
+def _wanted(rule: analysis.Rule) -> list[analysis.Role]:
+    """Return the sides of a look."""
+    wanted = [analysis.Role.JUDGED]
+    if rule.strategy.compares:
+        wanted.append(analysis.Role.REFERENCE)
+    if rule.strategy.has_control:
+        wanted.append(analysis.Role.CONTROL)
+    return wanted
+
+
+def _with_condition(rule: analysis.Rule, judged: Sample, *, target: str) -> Cell:
+    try:
+        outcome = conditions.evaluate(rule, judged.values)
+    except (expressions.EvaluationError, ValueError) as error:
+        return Cell(target, problem=str(error), is_error=True)
+    return Cell(target, judged, condition=outcome)
 
 
 def problem_of(rule: analysis.Rule, measured: analysis.Measurement) -> str:
@@ -151,10 +198,16 @@ def problem_of(rule: analysis.Rule, measured: analysis.Measurement) -> str:
 
 def _threshold_problem(rule: analysis.Rule, values: Sequence[float]) -> str:
     """Let a value out of range condemn the look, whatever the others are."""
+    if rule.has_conditions:
+        return _not_a_number(values)
     expected = rule.expected or analysis.Range()
     if any(not math.isnan(value) and value not in expected for value in values):
         return ""
     return _not_finite(values)
+
+
+def _not_a_number(values: Iterable[float]) -> str:
+    return _not_finite(value for value in values if math.isnan(value))
 
 
 def _not_finite(values: Iterable[float]) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections, readings
-from volary.config.stages import analysis_rules, metric_sections, webhooks
+from volary.config.stages import analysis_rules, metric_sections, pod_rules, webhooks
 from volary.config.text import yaml
 from volary.model import analysis as model_analysis
 from volary.model import options
@@ -67,6 +67,7 @@ PATH: yaml.Path = ("spec", "waves")
 _OF_CANARY = (
     model_analysis.Strategy.CANARY_BASELINE,
     model_analysis.Strategy.CANARY_PRIMARY,
+    model_analysis.Strategy.CANARY_BASELINE_PRIMARY,
 )
 
 
@@ -174,6 +175,10 @@ def _analysis(
         return None
     if written.multi_targets:
         reading.error((*path, "multiTargets"), "a gate is for all clusters of its wave")
+    for name in (pod_rules.JUDGED, pod_rules.THRESHOLD):
+        if reading.written((*path, name)) is not None:
+            message = f"{name}: no canary runs at the end of a wave"
+            reading.error((*path, name), message, "measure pod-restarts, or pod-oom-kills")
     for place, rule in enumerate((made := analysis_rules.convert(reading, written, path)).metrics):
         if rule.strategy in _OF_CANARY:
             at = (*path, "metrics", place, "strategy")

@@ -13,9 +13,13 @@ from urllib import parse
 
 from volary.config.decoding import base_sections, readings
 from volary.config.stages import (
+    condition_rules,
+    history_rules,
     http_queries,
     job_rules,
+    look_limits,
     metric_sections,
+    pod_rules,
     query_placeholders,
     score_rules,
     slo_rules,
@@ -45,6 +49,10 @@ _ADDRESS = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METRICS, _HTTPS = "metrics", "https"
 _LITERAL = analysis.Strategy.THRESHOLD
+_WITH_PRIMARY = (
+    analysis.Strategy.CANARY_PRIMARY,
+    analysis.Strategy.CANARY_BASELINE_PRIMARY,
+)
 #: Share of healthy releases above which a rule is worth a warning.
 _MANY_FALSE_ALARMS = 0.2
 
@@ -67,22 +75,26 @@ def convert(
 ) -> waiting_stages.AnalysisOptions:
     """Return the options of ``ANALYSIS``; what is wrong with them is noted."""
     is_scored = read.score_thresholds is not None
-    options = replace(
-        convert_stage_analysis(reading, read, path, is_scored=is_scored),
-        duration=read.duration,
-        hold_for=read.hold_for,
-    )
+    options = convert_stage_analysis(reading, read, path, is_scored=is_scored)
     measured = (*options.metrics, *(http_check.rule for http_check in options.http))
-    options = replace(options, scoring=score_rules.convert(reading, read, measured, path))
-    check_unit(reading, read.duration, (*path, "duration"))
+    length = look_limits.duration(reading, read, measured, path)
+    options = replace(
+        options,
+        duration=length,
+        hold_for=read.hold_for,
+        pods=pod_rules.convert(reading, read, [rule.name for rule in measured], length, path),
+        scoring=score_rules.convert(reading, read, measured, path),
+    )
+    if read.duration is not None:
+        check_unit(reading, read.duration, (*path, "duration"))
     for rule in measured:
         first = rule.unjudged + rule.interval
-        if timedelta(0) < read.duration < first:
+        if rule.count is None and timedelta(0) < options.duration < first:
             after = query_placeholders.interval_text(first)
             message = f"{rule.name} is never judged: its first look is after {after}"
             reading.error((*path, "duration"), message)
     for i, rule in enumerate(options.metrics):
-        _check_false_alarms(reading, rule, read.duration, (*path, _METRICS, i))
+        _check_false_alarms(reading, rule, options.duration, (*path, _METRICS, i))
     return options
 
 
@@ -148,6 +160,7 @@ def rules(
         rule = replace(_rule(place, interval), arguments=arguments)
         _check_name(reading, rule.name, (other.name for other in metric_rules), (*path, i))
         score_rules.check_fields(place.reading, place.path, is_scored=is_scored)
+        look_limits.check_fields(place.reading, rule, place.path)
         if rule.strategy is analysis.Strategy.NOT_UPDATED and path[:2] != ("spec", "waves"):
             message = "NOT_UPDATED is for the gate of a wave"
             reading.error((*path, i, "strategy"), message, "write it into the wave's gate.analysis")
@@ -196,6 +209,7 @@ def http_checks(
             reading.lenient((*path, i, "template", "appArgs"), message, "remove them")
         made = _http(place)
         score_rules.check_fields(place.reading, place.path, is_scored=is_scored)
+        look_limits.check_fields(place.reading, made.rule, place.path)
         _check_name(reading, made.rule.name, (other.rule.name for other in checks), (*path, i))
         checks.append(made)
     return tuple(checks)
@@ -246,8 +260,10 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
         ratio_limit=read.max if read.max is not None else read.min,
         no_data=_no_data(place, analysis.NoData.HOLD),
         slo=None,
+        history=None,
     )
-    rule = slo_rules.with_slo(reading, read, rule, path)
+    rule = slo_rules.with_slo(reading, read, _taken_together(reading, read, rule, path), path)
+    rule = history_rules.with_history(reading, read, rule, path)
     is_built_in = not rule.query and name in BUILT_IN
     if not rule.query and not is_built_in:
         hint = f"or write a name that is built in: {', '.join(BUILT_IN)}"
@@ -256,11 +272,28 @@ def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> 
     _check_comparison(reading, read, rule, path)
     built_in = name if is_built_in else ""
     rule = replace(rule, kind=_kind(reading, read, rule, built_in, path), built_in=built_in)
+    condition_rules.check(reading, read, rule, path)
+    history_rules.check_queries(reading, rule, path)
     _check_values(reading, rule, path)
     _check_pods(reading, rule, path)
     if rule.delay > _LONGEST_DELAY:
         reading.error((*path, "delay"), "must be at most 1h")
     return _with_direction(reading, read, rule, path)
+
+
+def _taken_together(
+    reading: readings.Reading, read: metric_sections.Metric, rule: analysis.Rule, path: yaml.Path
+) -> analysis.Rule:
+    """Return a rule with three sides, whose looks are judged together; what else it says is noted.
+
+    One look of three sides would say nothing more often than not.
+    """
+    name = rule.strategy.value
+    if not rule.strategy.has_control or reading.refuse_in_pipecd((*path, "strategy"), name):
+        return rule
+    if "judgement" in read.model_fields_set and rule.judgement is analysis.Judgement.EACH:
+        reading.error((*path, "judgement"), f"{name} implies sequential", "remove it")
+    return replace(rule, judgement=analysis.Judgement.SEQUENTIAL)
 
 
 def _check_values(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path) -> None:
@@ -272,7 +305,7 @@ def _check_values(reading: readings.Reading, rule: analysis.Rule, path: yaml.Pat
         hint = "judgement: sequential asks for a difference; volary analysis plan says how often"
         reading.warn(path, message, hint)
     is_quantile = rule.built_in == _DURATION or _QUANTILE in rule.query
-    if is_quantile and rule.strategy is analysis.Strategy.CANARY_PRIMARY:
+    if is_quantile and rule.strategy in _WITH_PRIMARY:
         message = f"{rule.name}: the quantile of few requests is another one than that of many"
         hint = "CANARY_BASELINE compares as many; or count slow requests, kind: proportion"
         reading.warn(path, message, hint)
@@ -288,13 +321,12 @@ def _check_pods(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path)
     if rule.delay:
         message = f"a cluster tells {rule.name} as it is now"
         reading.error((*path, "delay"), message, "remove it")
-    compared = (analysis.Strategy.CANARY_BASELINE, analysis.Strategy.CANARY_PRIMARY)
     if rule.strategy is _LITERAL:
         return
-    if rule.strategy not in compared:
+    if rule.strategy not in (analysis.Strategy.CANARY_BASELINE, *_WITH_PRIMARY):
         message = f"a cluster tells {rule.name} of its own pods, as they are now"
         reading.error((*path, "strategy"), message, "write THRESHOLD or CANARY_BASELINE")
-    elif rule.strategy is compared[1] and analysis.PodMetric(rule.built_in).is_count:
+    elif rule.strategy in _WITH_PRIMARY and analysis.PodMetric(rule.built_in).is_count:
         message = f"{rule.name} counts since a pod began, and primary's pods are older"
         reading.error((*path, "strategy"), message, "write THRESHOLD or CANARY_BASELINE")
 
@@ -306,7 +338,7 @@ def _with_direction(
 
     What PipeCD has keeps PipeCD's meaning in its files: any difference, however small.
     """
-    if rule.strategy is _LITERAL:
+    if not rule.is_directed:
         return rule
     default = BUILT_IN.get(rule.built_in)
     if rule.kind is analysis.Kind.PROPORTION:
@@ -426,7 +458,8 @@ def _check_comparison(
 ) -> None:
     bounds = read.expected
     if rule.strategy is _LITERAL:
-        if read.slo is None and (bounds is None or (bounds.min is None and bounds.max is None)):
+        is_said = read.slo is not None or read.history is not None or rule.has_conditions
+        if not is_said and (bounds is None or (bounds.min is None and bounds.max is None)):
             message = '"expected" is required to analyze with the THRESHOLD strategy'
             reading.error((*path, "expected"), message, "write expected: {max: …} or {min: …}")
         for name in ("max", "min"):
@@ -451,7 +484,7 @@ def _check_idle(reading: readings.Reading, rule: analysis.Rule, path: yaml.Path)
     sequential = rule.judgement is analysis.Judgement.SEQUENTIAL
     is_range = rule.strategy is _LITERAL
     for name, is_idle, why in (
-        ("deviation", is_range, "THRESHOLD compares nothing"),
+        ("deviation", not rule.is_directed, "THRESHOLD compares nothing"),
         ("minEffect", is_range, "THRESHOLD compares nothing"),
         ("minEffect", rule.ratio_limit is not None, "max and min say what is allowed"),
         ("significance", is_range and not sequential, "THRESHOLD goes by no chance"),

@@ -41,6 +41,20 @@ class Slo(base_sections.Section, of=analysis.Slo):
     ] = options.option("Over how long, as `30d`.", timedelta(days=30))
 
 
+class History(base_sections.Section, of=analysis.History):
+    """What was usual at the same hour before."""
+
+    offset: Annotated[
+        timedelta,
+        pydantic.BeforeValidator(values.days),
+        pydantic.WithJsonSchema(values.DAYS),
+    ] = options.option(
+        "How far apart the times are that are looked at, as `7d` (the same hour of the weeks "
+        "before) or `1d`.",
+        timedelta(days=7),
+    )
+
+
 class Metric(base_sections.Section, of=analysis.Rule):
     """One query, and what its answers have to be."""
 
@@ -78,6 +92,7 @@ class Metric(base_sections.Section, of=analysis.Rule):
         above=0,
     )
     slo: Slo | None
+    history: History | None
     no_data: analysis.NoData | None = options.option(
         "When there is nothing to judge. `hold`: wait for data, at last fail. `fail`: a failed "
         "look. `pass`: a look that does not count. Default: `hold`.",
@@ -118,6 +133,7 @@ class HttpCheck(base_sections.Section):
     failure_count: analysis.FailureCount = options.option(
         "As for metrics.", analysis.FailureCount.CUMULATIVE
     )
+    count: int | None = options.option("As for metrics.", None, least=1)
     no_data: analysis.NoData | None = options.option(
         "When there is no answer, as for metrics. Default: `fail`.", None
     )
@@ -143,14 +159,26 @@ class StageAnalysis(base_sections.Section):
 class Analysis(base_sections.OnTargets, StageAnalysis):
     """Measure the new version and judge it."""
 
-    later: ClassVar[Mapping[str, str]] = {
-        "restartThreshold": "counting restarts, which PipeCD reads and does not do either",
-    }
-
-    duration: timedelta = Field(description="How long is measured, more than 0.")
+    duration: timedelta | None = options.option(
+        "How long is measured, more than 0. Default: as long as it takes until each metric and "
+        "request has its `count`.",
+        None,
+    )
     hold_for: timedelta = options.option(
         "How long after `duration` data are waited for where `noData` is `hold`.",
         timedelta(minutes=10),
+    )
+    judge_pods: bool = options.option(
+        "Where canary runs the cluster is asked about its pods too, every 30s: none may be killed "
+        "for lack of memory, or restart more often than `restartThreshold`. What it does not tell "
+        "fails nothing. Not in PipeCD's files.",
+        True,
+    )
+    restart_threshold: int | None = options.option(
+        "So often each pod of canary may restart. Default: 2. In PipeCD's files, as there, without "
+        "effect.",
+        None,
+        least=0,
     )
     score_thresholds: analysis.ScoreThresholds | None = options.option(
         "Judge by a score of 100: metrics that pass count with their weight, and one that fails "

@@ -9,6 +9,7 @@ from datetime import timedelta
 from volary.config.decoding import base_sections, readings
 from volary.config.stages import (
     analysis_rules,
+    look_limits,
     metric_sections,
     query_placeholders,
     stage_sections,
@@ -120,7 +121,7 @@ def _metrics(
 ) -> tuple[models.Rule, ...]:
     """Return what is measured with each check; what is wrong with it is noted."""
     for i in range(len(read)):
-        for name in ("failureLimit", "failureCount"):
+        for name in ("failureLimit", "failureCount", *look_limits.OF_METRIC):
             if reading.written((*at, i, name)) is not None:
                 message = f"{name} has no effect: each bad look is a failed check"
                 reading.lenient((*at, i, name), message, "set the stage's threshold")

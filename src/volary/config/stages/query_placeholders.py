@@ -158,9 +158,9 @@ def findings(
 def of_rule(rule: analysis.Rule) -> Iterator[tuple[str, Finding]]:
     """Yield what is wrong with the queries of a rule, with the field each is written in."""
     variants = {"canary": rule.canary_arguments}
-    if rule.strategy is analysis.Strategy.CANARY_BASELINE:
+    if rule.strategy is analysis.Strategy.CANARY_BASELINE or rule.strategy.has_control:
         variants["baseline"] = rule.baseline_arguments
-    elif rule.strategy.compares:
+    if rule.strategy.compares and rule.strategy is not analysis.Strategy.CANARY_BASELINE:
         variants["primary"] = rule.primary_arguments
     for field_name, text in (("query", rule.query), ("totalQuery", rule.total_query)):
         said: set[Finding] = set()

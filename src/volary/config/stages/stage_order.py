@@ -19,6 +19,7 @@ from volary.model.pipeline.stage_kinds import (
 EXTRA_VARIANTS = (variant.Variant.CANARY, variant.Variant.BASELINE)
 _SIDES = {
     analysis.Strategy.CANARY_BASELINE: (variant.Variant.CANARY, variant.Variant.BASELINE),
+    analysis.Strategy.CANARY_BASELINE_PRIMARY: (variant.Variant.CANARY, variant.Variant.BASELINE),
     analysis.Strategy.CANARY_PRIMARY: (variant.Variant.CANARY,),
 }
 _ALL = 100

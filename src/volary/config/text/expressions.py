@@ -1,4 +1,4 @@
-"""Expressions in CEL over one object: checked when they are written, bounded when they run.
+"""Expressions in CEL over one object or value: checked when written, bounded when they run.
 
 An expression cannot loop, so the most that it can cost is known beforehand, by what is written
 and by the object: how deep its macros (``all``, ``exists`` …) are nested, how long the object's
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from volary.model import json, work_limits
+from volary.model import work_limits
 
 if TYPE_CHECKING:
     import cel
@@ -49,7 +49,6 @@ _MACRO = re.compile(r"\.\s*(?:all|exists|exists_one|filter|map)\s*\(")
 #: Macros that make a list; the others make true or false.
 _MAP = re.compile(r"\.\s*map\s*\(")
 _FILTER = re.compile(r"\.\s*filter\s*\(")
-_OBJECT = re.compile(r"\b(?:object|self)\b")
 #: A list or an object that is written out, not an index: nothing that has items is before it.
 _LITERAL = re.compile(r"(?:^|[^\w\s)\]'])\s*[\[{]")
 _BOUND = re.compile(_MACRO.pattern + r"\s*([A-Za-z_]\w*)\s*,")
@@ -63,9 +62,9 @@ class EvaluationError(Exception):
 
 
 class Subject:
-    """An object that expressions are asked about, taken over once for all of them."""
+    """An object or a value that expressions are asked about, taken over once for all of them."""
 
-    def __init__(self, body: json.JsonObject) -> None:
+    def __init__(self, body: object) -> None:
         self._body = _visible(body)
         self._contexts: dict[frozenset[str], cel.Context] = {}
 
@@ -141,8 +140,12 @@ class Expression:
 
 
 @functools.lru_cache(maxsize=512)
-def parse(text: str) -> Expression:
+def parse(text: str, known: frozenset[str] = VARIABLES) -> Expression:
     """Return an expression that can be evaluated.
+
+    Args:
+        text: As it is written.
+        known: What it may call the object, or the value.
 
     Raises:
         ValueError: It cannot; says why for the person who wrote it.
@@ -158,8 +161,9 @@ def parse(text: str) -> Expression:
         raise ValueError(f"has macros nested {depth} deep, more than {_DEEPEST}")
     bound = frozenset(_BOUND.findall(_TEXTS.sub("''", text)))
     variables = frozenset(program.variables())
-    if unknown := sorted(variables - VARIABLES - _TYPES - bound):
-        raise ValueError(f"{', '.join(unknown)} is not known; the object is called object")
+    if unknown := sorted(variables - known - _TYPES - bound):
+        called = "the object is called object" if known == VARIABLES else f"only {min(known)} is"
+        raise ValueError(f"{', '.join(unknown)} is not known; {called}")
     functions = (name for name in program.functions() if name.isidentifier())
     if unknown := sorted(set(functions) - _FUNCTIONS):
         raise ValueError(f"the function {', '.join(unknown)} does not exist")
@@ -168,11 +172,11 @@ def parse(text: str) -> Expression:
         text,
         macros,
         depth,
-        variables & VARIABLES,
+        variables & known,
         maps=len(_MAP.findall(bare)),
         filters=len(_FILTER.findall(bare)),
         joins=bare.count("+") + len(_LITERAL.findall(bare)),
-        asks=tuple(len(_OBJECT.findall(part)) for part in inside),
+        asks=tuple(len(re.findall(rf"\b(?:{'|'.join(known)})\b", part)) for part in inside),
     )
 
 
@@ -183,10 +187,10 @@ def _program(text: str) -> "cel.Program":
     return cel.compile(text)
 
 
-def _visible(body: json.JsonObject) -> json.JsonObject:
+def _visible(body: object) -> object:
     """Return the object without bookkeeping, which is often the larger part of it."""
-    metadata = body.get("metadata")
-    if not isinstance(metadata, Mapping):
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    if not isinstance(body, Mapping) or not isinstance(metadata, Mapping):
         return body
     kept = {key: value for key, value in metadata.items() if key != "managedFields"}
     return {**body, "metadata": kept}

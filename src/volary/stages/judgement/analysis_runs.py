@@ -74,7 +74,8 @@ class AnalysisRun:
         period, now = self.judge.period, self.clock.now()
         number = max(1, (now - period.started) // rule.interval + 1)
         look = period.started + number * rule.interval
-        at = min(moment for moment in (look, period.ends, period.deadline) if moment > now)
+        ends = (period.ends_of(rule), period.ends, period.deadline)
+        at = min(moment for moment in (look, *ends) if moment > now)
         return (number, at, True) if at == look else (number - 1, at, False)
 
     async def _sleep_until(self, at: datetime) -> None:

@@ -14,7 +14,14 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from volary.analysis.metering import meters, query_names
-from volary.analysis.verdicts import checks, fleet_verdicts, rule_verdicts, scores
+from volary.analysis.verdicts import (
+    checks,
+    clauses,
+    fleet_verdicts,
+    histories,
+    rule_verdicts,
+    scores,
+)
 from volary.engine import executor
 from volary.model import analysis, errors, json
 from volary.model.objects import manifest
@@ -39,6 +46,10 @@ class AnalysisPeriod:
     #: How long data are waited for.
     deadline: datetime
 
+    def ends_of(self, rule: analysis.Rule) -> datetime:
+        """Return from when on a verdict of this rule may be a final pass."""
+        return self.ends if rule.length is None else min(self.ends, self.started + rule.length)
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -61,10 +72,15 @@ def _answered(measured: Sequence[analysis.Measurement]) -> list[analysis.Measure
     return [
         measurement
         for measurement in measured
-        if measurement.role is analysis.Role.JUDGED
+        if measurement.role is not analysis.Role.REFERENCE
         or measurement.reading is analysis.Reading.VALUES
         or measurement.time not in heard
     ]
+
+
+def _before(history: analysis.History, number: int) -> str:
+    """Return what a time before is called, as variants are: `7 days before`."""
+    return f"{clauses.span(number * history.offset)} before"
 
 
 #: What a verdict over clusters depends on, by target: how much was measured since when, and
@@ -136,7 +152,7 @@ class Judge:
         """Return everything measured for a rule."""
         return analysis.Series(
             started=self.period.started,
-            ends=self.period.ends,
+            ends=self.period.ends_of(rule),
             deadline=self.period.deadline,
             target=self.context.target,
             measurements=tuple(_answered(self._kept.get(rule.name, ()))),
@@ -155,13 +171,18 @@ class Judge:
             # What is left of the budget; the same query, over the window that it is for.
             primary = Side(variant.Variant.PRIMARY, analysis.Role.BUDGET, self.context.target)
             whole = replace(rule, interval=rule.slo.window)
-            asked.append(self._measure(whole, primary, at))
+            asked.append(self._measure(whole, primary, at, until=self.period.started))
+        if rule.history is not None:
+            asked += [
+                self._asked_before(rule, rule.history, at, number)
+                for number in self._unknown(rule, rule.history)
+            ]
         measured = list(await asyncio.gather(*asked))
+        new = [measurement for measurement in measured if self._count(measurement)]
         alone = fleet_verdicts.own_rule(rule, self.context.clusters)
+        alone = histories.resolved(alone, [self.series(rule)])
         check = checks.check(alone, _answered(measured), target=self.context.target)
-        for measurement in measured:
-            if not self._count(measurement):
-                continue
+        for measurement in new:
             judged = check if measurement.role is analysis.Role.JUDGED else None
             document = findings.of_measurement(measurement, judged)
             self.context.report.found(findings.MEASUREMENT, rule.name, document)
@@ -274,6 +295,36 @@ class Judge:
                 self.context.report.log(line, level=executor.LogLevel.WARNING)
         return self.known_series(rule)
 
+    def _unknown(self, rule: analysis.Rule, history: analysis.History) -> list[int]:
+        """Return which times before, counted from the last one, are still to be asked about.
+
+        Each once, and again only where there was no answer.
+        """
+        answered = {
+            measurement.variant
+            for measurement in self._kept.get(rule.name, ())
+            if measurement.role is analysis.Role.HISTORY
+            and measurement.reading is not analysis.Reading.ERROR
+        }
+        times = range(1, history.count + 1)
+        return [number for number in times if _before(history, number) not in answered]
+
+    async def _asked_before(
+        self, rule: analysis.Rule, history: analysis.History, at: datetime, number: int
+    ) -> analysis.Measurement:
+        """Ask what primary's numbers were at the same hour, so many times the offset before."""
+        side = Side(variant.Variant.PRIMARY, analysis.Role.HISTORY, self.context.target)
+        until = min(self.period.ends, self.period.started + history.window)
+        measured = await self._measure(
+            # Events are counted over all of it.
+            rule if rule.kind is analysis.Kind.VALUE else replace(rule, interval=history.window),
+            side,
+            at,
+            until=until - number * history.offset,
+            window=history.window,
+        )
+        return replace(measured, variant=_before(history, number))
+
     def _lacks_budget(self, rule: analysis.Rule) -> bool:
         """Whether the budget of an SLO is still to be asked for, and its queries can say it."""
         queries = (rule.query, rule.total_query)
@@ -292,6 +343,12 @@ class Judge:
                 return [canary, Side(variant.Variant.BASELINE, reference, here)]
             case analysis.Strategy.CANARY_PRIMARY:
                 return [canary, Side(primary, reference, here)]
+            case analysis.Strategy.CANARY_BASELINE_PRIMARY:
+                return [
+                    canary,
+                    Side(variant.Variant.BASELINE, reference, here),
+                    Side(primary, analysis.Role.CONTROL, here),
+                ]
             case analysis.Strategy.PREVIOUS:
                 # Primary on both sides, as PipeCD renders it.
                 sides = [Side(primary, judged, here)]
@@ -305,9 +362,16 @@ class Judge:
             case analysis.Strategy.THRESHOLD:
                 return [Side(new_version(self.context.begun), judged, here)]
 
-    async def _measure(self, rule: analysis.Rule, side: Side, at: datetime) -> analysis.Measurement:
-        asked_until = self.period.started if side.role is analysis.Role.BUDGET else at
-        until = asked_until - rule.delay
+    async def _measure(
+        self,
+        rule: analysis.Rule,
+        side: Side,
+        at: datetime,
+        *,
+        until: datetime | None = None,
+        window: timedelta | None = None,
+    ) -> analysis.Measurement:
+        until = (until or at) - rule.delay
         is_earlier = rule.strategy is analysis.Strategy.PREVIOUS
         if is_earlier and side.role is analysis.Role.REFERENCE and self.previous is not None:
             until = self.previous + (until - self.period.started)
@@ -323,6 +387,7 @@ class Judge:
             time=at,
             until=until,
             is_past=self.is_past,
+            window=window,
         )
         if not side.target:
             return question.nothing(rule.query, "every cluster of the run has this release")
@@ -400,12 +465,14 @@ async def open_judge(
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
     pods = pod_metrics.PodMetrics(context.client, context.application, source, running, home)
+    # Primary's pods may be old, and have restarted for reasons of their own.
+    has_canary = new_version(context.begun) is variant.Variant.CANARY
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(
         context=context,
         period=period,
-        rules=all_rules(options),
+        rules=(*all_rules(options), *(options.pods if has_canary else ())),
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={http_check.rule.name: http_check for http_check in options.http},
         pods=pods,

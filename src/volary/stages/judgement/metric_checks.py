@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
 
-from volary.analysis.verdicts import checks, fleet_verdicts, samples
+from volary.analysis.verdicts import checks, fleet_verdicts, histories, samples
 from volary.model import analysis, clocks
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import cluster_judges
@@ -149,6 +149,7 @@ def start_time(remembered: object, clock: clocks.Clock) -> datetime:
 
 def of_series(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysis.Check:
     """Return the newest look of a rule over one cluster or many, judged."""
+    rule = histories.resolved(rule, series)
     looks = samples.gather(rule, [_recent(rule, cluster_series) for cluster_series in series])
     if not looks:
         times = [measurement.time for one in series for measurement in one.measurements]
@@ -162,12 +163,15 @@ def _recent(rule: analysis.Rule, series: analysis.Series) -> analysis.Series:
     if rule.can_be_sequential or not series.measurements:
         return series
     since = series.measurements[-1].time - 2 * rule.interval
-    kept = tuple(
-        itertools.takewhile(
-            lambda measurement: measurement.time >= since, reversed(series.measurements)
-        )
+    recent = itertools.takewhile(
+        lambda measurement: measurement.time >= since, reversed(series.measurements)
     )
-    return replace(series, measurements=kept[::-1])
+    kept = tuple(recent)[::-1]
+    if rule.history is not None:
+        # Asked once, at the first look.
+        early = series.measurements[: len(series.measurements) - len(kept)]
+        kept = (*(one for one in early if one.role is analysis.Role.HISTORY), *kept)
+    return replace(series, measurements=kept)
 
 
 def of_look(rule: analysis.Rule, check: analysis.Check) -> Finding:

@@ -131,7 +131,7 @@ class Trial:
         trial_findings: list[TrialFinding],
     ) -> list[analysis.Verdict]:
         # There is no beginning here before which nothing counts.
-        rule = replace(written, warm_up=timedelta(0), delay=timedelta(0))
+        rule = replace(written, warm_up=timedelta(0), delay=timedelta(0), count=None)
         looks = 1 if _is_request(rule, options) else moment.looks
         at = moment.at - written.delay
         started = at - looks * rule.interval

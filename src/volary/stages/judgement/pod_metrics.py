@@ -91,7 +91,8 @@ class PodMetrics:
         Raises:
             errors.PermanentError: Nothing tells the pods of a workload from others.
         """
-        is_running = question.role is analysis.Role.REFERENCE and self.application.rolls_out_service
+        is_other = question.role is not analysis.Role.JUDGED
+        is_running = is_other and self.application.rolls_out_service
         manifests = self.running if is_running else self.target
         selectors = []
         for item in workloads.find(manifests, self.application.workloads):

@@ -35,11 +35,16 @@ rules = st.builds(
     significance=st.floats(1e-6, 0.5),
     failure_limit=st.integers(0, 2),
     failure_count=st.sampled_from(analysis.FailureCount),
+    inconclusive_limit=st.sampled_from([None, 0, 1]),
+    consecutive_error_limit=st.sampled_from([None, 0, 1]),
     minimum_samples=st.integers(1, 5),
     median_per_look=st.booleans(),
     warm_up=st.sampled_from([timedelta(0), MINUTE]),
     no_data=st.sampled_from(analysis.NoData),
     decider=st.sampled_from(analysis.Decider),
+    success_condition=st.sampled_from(["", "", "result < 1.0", "result[1] < 1.0"]),
+    failure_condition=st.sampled_from(["", "", "result > 2.0", "result.exists(r, r > 2.0)"]),
+    history=st.sampled_from([None, None, analysis.History()]),
     slo=st.sampled_from([None, analysis.Slo(99.9), analysis.Slo(50, MINUTE)]),
 )
 
@@ -52,15 +57,24 @@ def judgeable(rule: analysis.Rule) -> analysis.Rule:
         low, high = min(low, high), max(low, high)
     is_counted = kind is analysis.Kind.PROPORTION and not compares
     expected = analysis.Range(0.0 if low is None and high is None else low, high)
+    if kind is not analysis.Kind.VALUE or compares or rule.history is not None:
+        rule = replace(rule, success_condition="", failure_condition="")
     return replace(
         rule,
         total_query="t" if kind is analysis.Kind.PROPORTION else "",
         expected=None if compares else expected,
         ratio_limit=rule.ratio_limit if compares else None,
         median_per_look=rule.median_per_look and compares and kind is analysis.Kind.VALUE,
-        judgement=rule.judgement if rule.can_be_sequential else analysis.Judgement.EACH,
+        judgement=_judgement(rule),
+        history=rule.history if not compares else None,
         slo=rule.slo if is_counted and rule.judgement is analysis.Judgement.SEQUENTIAL else None,
     )
+
+
+def _judgement(rule: analysis.Rule) -> analysis.Judgement:
+    if rule.strategy.has_control:
+        return analysis.Judgement.SEQUENTIAL
+    return rule.judgement if rule.can_be_sequential else analysis.Judgement.EACH
 
 
 @st.composite

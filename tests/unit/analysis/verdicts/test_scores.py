@@ -207,3 +207,15 @@ def test_a_final_failure_stays_one_whatever_is_still_decided(
 
     if found.result is FAIL:
         assert judge(*made, best).result is FAIL
+
+
+def test_what_is_worth_nothing_moves_no_score_and_may_be_critical_all_the_same() -> None:
+    pods = rule("pod-restarts", weight=0.0, critical=True)
+    good = {"4xx": PASS, "5xx": PASS, "p99": PASS}
+    without = judge(EVEN, RULES, good)
+
+    assert EVEN.points((*RULES, pods)) == EVEN.points(RULES)
+    assert judge(EVEN, (*RULES, pods), {**good, "pod-restarts": PASS}) == without
+    failed = judge(EVEN, (*RULES, pods), {**good, "pod-restarts": FAIL})
+    assert (failed.result, failed.numbers.value) == (FAIL, 0)
+    assert "pod-restarts is critical and failed" in failed.sentence

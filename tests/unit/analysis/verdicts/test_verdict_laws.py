@@ -36,6 +36,9 @@ rules = st.builds(
     st.just(THRESHOLD),
     failure_limit=st.integers(0, 3),
     failure_count=st.sampled_from(FailureCount),
+    inconclusive_limit=st.sampled_from([None, 0, 2]),
+    consecutive_error_limit=st.sampled_from([None, 0, 2]),
+    minimum_samples=st.integers(1, 2),
     no_data=st.sampled_from(NoData),
 )
 

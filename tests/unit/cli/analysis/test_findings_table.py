@@ -52,6 +52,27 @@ def test_what_was_counted_before_the_analysis_is_no_row() -> None:
     assert [*judged[0].lines] == ["canary"]
 
 
+def test_three_sides_and_the_weeks_before_have_rows_of_their_own() -> None:
+    sides = [
+        {"variant": "canary"},
+        {"variant": "baseline", "role": "reference"},
+        {"variant": "primary", "role": "control"},
+        {"variant": "7 days before", "role": "history", "values": [1, 2, 9]},
+    ]
+    judged = findings_table.read(
+        [measurement(1, 0.2, document=side) for side in sides]
+        + [measurement(2, 0.4, document=side) for side in sides[:3]]
+    )
+    lines = findings_table.table(judged)
+
+    assert [line.split()[-4:-1] for line in lines[2:4]] == [
+        ["baseline", "2", "0.4"],
+        ["primary", "2", "0.4"],
+    ]
+    assert "7 days before  1" in lines[4]
+    assert " 2 " in lines[4]
+
+
 def test_a_score_has_a_row_and_its_sentence_comes_first() -> None:
     score = verdict("pass", "score on us: 70 of 100", isFinal=True, numbers={"value": 70.0})
     judged = findings_table.read([

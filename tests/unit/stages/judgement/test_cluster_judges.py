@@ -82,6 +82,15 @@ def judge(meter: Meter | None = None, *rules: analysis.Rule, **given: Any) -> cl
             [("us", V.CANARY, JUDGED), ("us", V.BASELINE, REFERENCE)],
         ),
         ("CANARY_PRIMARY", {}, [("us", V.CANARY, JUDGED), ("us", V.PRIMARY, REFERENCE)]),
+        (
+            "CANARY_BASELINE_PRIMARY",
+            {},
+            [
+                ("us", V.CANARY, JUDGED),
+                ("us", V.BASELINE, REFERENCE),
+                ("us", V.PRIMARY, analysis.Role.CONTROL),
+            ],
+        ),
         ("PREVIOUS", {}, [("us", V.PRIMARY, JUDGED)]),
         (
             "PREVIOUS",
@@ -110,6 +119,23 @@ async def test_whose_numbers_are_asked_for(
     await judge(meter, rule, **given).look(rule, START + MINUTE)
 
     assert [(each.target, each.side, each.role) for each in meter.asked] == sides
+
+
+async def test_a_cluster_that_cannot_be_asked_of_its_pods_condemns_nobody() -> None:
+    rule = replace(
+        RULE,
+        name="pod-restarts",
+        query="",
+        built_in="pod-restarts",
+        no_data=analysis.NoData.PASS,
+    )
+    asked = judge(None, rule)
+    for number in range(1, 11):
+        await asked.look(rule, START + number * MINUTE)
+    verdict = await asked.verdict(rule, PERIOD.ends, 10)
+
+    assert (verdict.result, verdict.is_final) == (analysis.Result.PASS, True)
+    assert "there is no cluster to be asked; the rule lets that pass" in verdict.sentence
 
 
 async def test_the_budget_of_an_slo_is_asked_for_once_over_its_window() -> None:

@@ -1,6 +1,7 @@
 """Rounds of checks of a long stage: judged by the newest look, and no dearer than those before."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -57,6 +58,27 @@ def test_old_looks_change_nothing_about_the_newest(
 
     *earlier, newest = samples.gather(IN_RANGE, known)
     assert found == checks.of_look(IN_RANGE, newest, earlier)
+
+
+@pytest.mark.parametrize(("last", "result"), [(11.0, "pass"), (13.0, "fail")])
+@pytest.mark.parametrize("targets", [("us",), ("us", "eu")])
+def test_what_was_usual_is_known_at_the_newest_look(
+    targets: tuple[str, ...], last: float, result: str
+) -> None:
+    """It was asked at the first one, long before what the newest look needs."""
+    rule = replace(
+        IN_RANGE,
+        expected=None,
+        deviation=analysis.Deviation.HIGH,
+        history=analysis.History(tolerance=0.2),
+    )
+    known = []
+    for target in targets:
+        seen = series([11.0] * 100 + [last], target=target)
+        before = replace(seen.measurements[0], role=analysis.Role.HISTORY, values=(10.0,))
+        known.append(replace(seen, measurements=(before, *seen.measurements)))
+
+    assert metric_checks.of_series(rule, known).result == result
 
 
 def test_a_verdict_is_made_of_the_first_looks_then_now_and_then_and_of_every_change() -> None:

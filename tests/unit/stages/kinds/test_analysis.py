@@ -176,6 +176,97 @@ async def test_one_bad_metric_stops_the_others() -> None:
     assert seconds() < 62
 
 
+@pytest.mark.looptime
+async def test_a_metric_is_done_after_its_looks_and_the_others_go_on() -> None:
+    world = World()
+    soon = replace(RULE, name="soon", count=2)
+    ended = await world.analyse(RULE, soon, minutes=5)
+
+    assert ended.status is PASSED
+    assert ended.reason == "All analyses were successful: errors, soon, 7 looks"
+    asked = [each.time for each in world.meter.asked if each.rule.name == "soon"]
+    assert asked == [BEGINNING + MINUTE, BEGINNING + 2 * MINUTE]
+
+
+@pytest.mark.looptime
+async def test_a_metric_waits_for_data_beyond_its_looks() -> None:
+    late = BEGINNING + 4 * MINUTE
+    world = World(lambda question: [0.01] if question.time >= late else [])
+    ended = await world.analyse(replace(RULE, count=2), minutes=60)
+
+    assert ended.status is PASSED
+    assert seconds() < 301
+
+
+@pytest.mark.looptime
+async def test_a_provider_that_is_down_for_longer_than_allowed_fails_at_once() -> None:
+    world = World(lambda _: "connection refused")
+    ended = await world.analyse(replace(RULE, consecutive_error_limit=4), minutes=60)
+
+    assert ended.status is FAILED
+    assert ended.reason.startswith("errors on us: 5 looks in a row had no answer, 4 allowed")
+    assert seconds() == pytest.approx(300.5)
+
+
+USUAL = replace(
+    RULE, expected=None, deviation=analysis.Deviation.HIGH, history=analysis.History(count=2)
+)
+
+
+def _is_of_before(question: meters.Question) -> bool:
+    return question.role is analysis.Role.HISTORY
+
+
+@pytest.mark.looptime
+async def test_the_weeks_before_are_asked_once_about_primary_at_the_same_hour() -> None:
+    world = World(lambda question: [10.0] if _is_of_before(question) else [11.0])
+    ended = await world.analyse(USUAL)
+    asked = [question for question in world.meter.asked if _is_of_before(question)]
+
+    assert ended.status is PASSED
+    assert [question.until for question in asked] == [
+        BEGINNING + 3 * MINUTE - timedelta(days=days) for days in (7, 14)
+    ]
+    assert {question.window for question in asked} == {timedelta(hours=1)}
+    assert {question.side for question in asked} == {variant.Variant.PRIMARY}
+    assert all(question.is_earlier for question in asked)
+    kept = [document["variant"] for kind, _, document in world.report.findings
+            if kind == "measurement" and document["role"] == "history"]  # fmt: skip
+    assert kept == ["7 days before", "14 days before"]
+
+
+@pytest.mark.looptime
+async def test_a_week_without_an_answer_is_asked_for_again_and_an_empty_one_is_not() -> None:
+    def answer(question: meters.Question) -> Sequence[float] | str:
+        if not _is_of_before(question):
+            return [11.0]
+        is_first = question.time == BEGINNING + MINUTE
+        is_newest = question.until > BEGINNING - timedelta(days=8)
+        return [] if is_newest else "down" if is_first else [10.0]
+
+    world = World(answer)
+    ended = await world.analyse(USUAL)
+
+    assert ended.status is PASSED
+    assert sum(map(_is_of_before, world.meter.asked)) == 3
+    assert "10 is usual, by 1 of 2 times 7 days apart" in " ".join(ended.details)
+
+
+@pytest.mark.looptime
+async def test_what_was_usual_decides_after_a_restart_too() -> None:
+    world = World(lambda question: [10.0] if _is_of_before(question) else [11.0])
+    await world.analyse(USUAL, minutes=2)
+    world.keeper.reported = [
+        document for kind, _, document in world.report.findings if kind == "measurement"
+    ]
+    later = World(lambda _: [13.0], keeper=world.keeper)
+    ended = await later.analyse(USUAL, minutes=60)
+
+    assert ended.status is FAILED
+    assert "13 is outside the expected ≤ 12" in ended.reason
+    assert not any(map(_is_of_before, later.meter.asked))
+
+
 SCORING = analysis.Scoring(analysis.ScoreThresholds(60, 40), {"errors": 70, "minor": 30})
 
 
@@ -473,6 +564,17 @@ async def test_a_stage_is_not_held_up_by_what_is_measured_beside_it() -> None:
     assert ended.status is PASSED
     assert seconds() == pytest.approx(300)
     assert "slow was not measured before the stage ended" in ended.details
+
+
+@pytest.mark.looptime
+async def test_what_is_measured_beside_a_stage_is_done_after_its_looks() -> None:
+    world = World()
+    ended = await registry.run(world.context(_waiting(10, replace(RULE, count=2))))
+
+    assert ended.status is PASSED
+    assert seconds() == pytest.approx(600)
+    assert len(world.meter.asked) == 2
+    assert any(line.startswith("pass: errors on us: 0 of 2 looks failed") for line in ended.details)
 
 
 @pytest.mark.looptime

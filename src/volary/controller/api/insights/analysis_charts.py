@@ -145,7 +145,7 @@ def _read(found: Iterable[records.Finding]) -> list[_Metric]:
 
 def _add(metric: _Metric, finding: records.Finding) -> None:
     document = finding.document
-    if document.get("role") == analysis.Role.BUDGET:
+    if document.get("role") in (analysis.Role.BUDGET, analysis.Role.HISTORY):
         # Of another stretch of time; the verdicts say what it comes to.
         return
     if finding.kind == findings.MEASUREMENT:

@@ -38,6 +38,8 @@ class AnalysisOptions(stage_kind.StageOptions):
     duration: timedelta
     metrics: tuple[analysis.Rule, ...] = ()
     http: tuple[analysis.HttpCheck, ...] = ()
+    #: Judged beside them while canary runs.
+    pods: tuple[analysis.Rule, ...] = ()
     #: How long after `duration` data are waited for where a rule says so.
     hold_for: timedelta = timedelta(minutes=10)
     #: None: every metric has to pass.
