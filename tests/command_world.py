@@ -226,3 +226,11 @@ async def world(
         names, directory=base / "fleet", settings=chosen
     ) as running:
         yield World(directory, environment(base), running)
+
+
+def cure(cluster: kube_sandbox_fleet.Cluster) -> None:
+    """Have pods be ready from now on, also those that have started and never would be."""
+    cluster.faults.images.clear()
+    kind = cluster.registry.kind("v1", "Pod")
+    for pod in cluster.view.list("Pod", "default"):
+        cluster.registry.delete(kind, "default", pod["metadata"]["name"])

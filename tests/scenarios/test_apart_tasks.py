@@ -15,6 +15,7 @@ pytest.importorskip("temporalio", reason="the extra `temporal` is not installed"
 
 import agent_world
 import apart_world
+import command_world
 import forged_tasks
 import metrics_server
 import process_time
@@ -306,11 +307,19 @@ async def beside(
 async def test_an_agent_carries_a_release_out_with_its_analysis(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:
-    # Pods take seconds, so that something is measured meanwhile.
     async with (
+        # Slow enough that no Deployment runs out of its ten minutes, however long it takes.
         apart_world.opened(tmp_path, temporal, "us", speed=1.0) as given,
         metrics_server.serve() as metrics,
     ):
+        us = given.world.running.clusters["us"]
+
+        def answer(_: str, __: float) -> float:
+            if us.faults.images.as_text():
+                command_world.cure(us)
+            return 0.0
+
+        metrics.answer = answer
         first = waiting_world.describe(given.world, MEASURED)
         fleet = agent_world.write_fleet(given.world, given.base, "us")
         provider = {"name": "prom", "type": "prometheus", "config": {"address": metrics.url}}
@@ -322,6 +331,8 @@ async def test_an_agent_carries_a_release_out_with_its_analysis(
             beside(given, server, apart_world.OWNERS % ("[]", "[]")),
         ):
             await server.synced(first)
+            # Canary is not ready before something was measured meanwhile.
+            us.faults.images.add("*/simple:v2", "never-ready")
             second = given.world.edit("deployment.yaml", V1, V2)
             run = await server.asks(second)
             await server.approve(run)

@@ -22,7 +22,6 @@ from killed_world import (
     release,
     until,
 )
-from kube_sandbox import fleet
 
 _HOLDER = "select owner from leases where name = 'controller'"
 _EVERYTHING = """
@@ -148,14 +147,6 @@ async def test_killed_in_the_middle_of_routing_it_ends_as_if_undisturbed(tmp_pat
     assert divisions == expected
 
 
-def cure(cluster: fleet.Cluster) -> None:
-    """Have pods be ready from now on, also those that have started and never would be."""
-    cluster.faults.images.clear()
-    kind = cluster.registry.kind("v1", "Pod")
-    for pod in cluster.view.list("Pod", "default"):
-        cluster.registry.delete(kind, "default", pod["metadata"]["name"])
-
-
 async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
     tmp_path: Path,
 ) -> None:
@@ -183,7 +174,7 @@ async def test_another_process_takes_over_and_the_stopped_one_can_write_nothing(
             assert controllers.ask(WORK) == [(1,)]
             await stop_between_writes(controllers, first)
             for name in NAMES:
-                cure(world.running.clusters[name])
+                command_world.cure(world.running.clusters[name])
             async with controllers.started("second"):
                 await until(controllers, _HOLDER, lambda owner: owner == "second")
                 await until(controllers, SYNCED, lambda commit: commit == second_commit)
