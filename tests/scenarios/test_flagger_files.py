@@ -1,6 +1,7 @@
 """A directory with Flagger's files is released as it is."""
 
 import contextlib
+import json
 import re
 import time
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib import parse
 
+import pytest
 from aiohttp import web
 
 import command_world
@@ -120,6 +122,90 @@ async def test_failing_checks_bring_everything_back(tmp_path: Path) -> None:
         route = given.find("us", "VirtualService.networking.istio.io", "greeter")
         routes = route["spec"]["http"][0]["route"]
         assert [each["destination"]["subset"] for each in routes] == ["primary"]
+
+
+TEMPLATES = """\
+apiVersion: flagger.app/v1beta1
+kind: MetricTemplate
+metadata: {name: failures}
+spec:
+  provider:
+    type: splunk
+    address: https://api.us1.signalfx.com
+    secretRef: {name: splunk}
+  query: data('failures', filter=filter('workload', '{{ target }}')).sum().publish()
+---
+apiVersion: flagger.app/v1beta1
+kind: MetricTemplate
+metadata: {name: queue}
+spec:
+  provider: {type: stackdriver, secretRef: {name: google}}
+  query: |
+    fetch k8s_container
+    | metric 'custom.googleapis.com/queue' | filter metric.workload == '{{ target }}'
+    | align next_older({{ interval }})
+"""
+
+
+@pytest.mark.parametrize("failures", [0, 7])
+async def test_metrics_of_splunk_and_google_are_asked_there(tmp_path: Path, failures: int) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("secret-of-the-test")
+    asked: list[scripted_server.Asked] = []
+
+    async def answer(each: scripted_server.Asked) -> web.StreamResponse:
+        asked.append(each)
+        if each.path == "/v2/signalflow/execute":
+            assert each.headers["X-SF-TOKEN"] == "secret-of-the-test"
+            point = {"data": [{"tsId": "A", "value": failures}], "logicalTimestampMs": 1}
+            events = (("data", point), ("control-message", {"event": "END_OF_CHANNEL"}))
+            text = "".join(f"event: {name}\ndata: {json.dumps(said)}\n\n" for name, said in events)
+            return web.Response(text=text, content_type="text/event-stream")
+        assert each.path == "/v3/projects/shop-1/timeSeries:query"
+        assert each.headers["Authorization"] == "Bearer secret-of-the-test"
+        points = [{"values": [{"int64Value": "3"}]}]
+        return scripted_server.answer({"timeSeriesData": [{"pointData": points}]})
+
+    async with started(tmp_path, "us") as world, scripted_server.serve() as other:
+        given, other.handler = world.shell, answer
+        common = {"address": other.url, "tokenFile": str(secret)}
+        entries = [
+            {"name": "splunk", "type": "splunk", "config": common},
+            {
+                "name": "stackdriver",
+                "type": "stackdriver",
+                "config": {**common, "project": "shop-1"},
+            },
+        ]
+        fleet = Path(given.fleet)
+        added = "".join(f"  - {json.dumps(each)}\n" for each in entries)
+        fleet.write_text(fleet.read_text() + added)
+        text = (given.directory / "canary.yaml").read_text()
+        start = text[: text.index("      - name: request-duration")]
+        for name in ("failures", "queue"):
+            start += f"      - name: {name}\n        interval: 1m\n"
+            start += f"        thresholdRange: {{max: 5}}\n        templateRef: {{name: {name}}}\n"
+        start = start.replace("threshold: 3", "threshold: 1").replace(
+            "stepWeight: 50", "stepWeight: 100"
+        )
+        given.write({"canary.yaml": start, "templates.yaml": TEMPLATES}, message="Measure")
+        first = await given.run()
+        assert first.code == 0, str(first)
+        given.edit("workload.yaml", "greeter:v1", "greeter:v2", message="Release v2")
+
+        second = await given.run("--output", "json")
+
+        assert second.code == bool(failures), str(second)
+        bodies = {each.path: each.body.decode() for each in asked}
+        assert "'workload', 'greeter-canary'" in bodies["/v2/signalflow/execute"]
+        query = json.loads(bodies["/v3/projects/shop-1/timeSeries:query"])["query"]
+        assert "metric.workload == 'greeter-canary'" in query
+        assert "| within d'" in query
+        assert "secret-of-the-test" not in second.out + second.err
+        version = "v1" if failures else "v2"
+        assert given.images("us", "greeter").startswith(f"example/greeter:{version}")
+        if failures:
+            assert "failures: 7 is outside the expected ≤ 5" in second.events[-1]["reason"]
 
 
 async def test_what_skips_the_analysis_still_starts_canary_first(tmp_path: Path) -> None:

@@ -131,6 +131,38 @@ items:
     assert all(problem.hint.endswith(HINT) for problem in found)
 
 
+MEASURED = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  pipeline:
+    stages:
+    - {name: K8S_CANARY_ROLLOUT}
+    - name: ANALYSIS
+      with:
+        duration: 5m
+        metrics:
+        - name: smoke-test
+          interval: 1m
+          job: {spec: {template: {spec: {containers: [{name: check, image: "check:v1"}]}}}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: K8S_CANARY_CLEAN}
+"""
+
+
+async def test_a_job_that_measures_has_to_be_permitted(tmp_path: Path) -> None:
+    async with planning(tmp_path) as given:
+        (given.world.directory / "app.pipecd.yaml").unlink()
+        given.path = "volary.yaml"
+        kinds = projects.Kinds(denied=(projects.KindPattern("batch", "*"),))
+        said = await given.sentences({"volary.yaml": MEASURED}, kinds=kinds)
+        given.known["team-b"] = TEAM
+        await given.plan()
+
+    assert said == ["project team-b may not deploy Job (batch): the metric smoke-test"]
+
+
 async def test_clusters_that_a_project_does_not_see_are_counted_and_asked_nothing(
     tmp_path: Path,
 ) -> None:

@@ -4,11 +4,10 @@ import asyncio
 import sys
 from dataclasses import dataclass
 
-from volary.analysis.metering import meters, query_templates
+from volary.analysis.metering import meters, query_templates, query_values
 from volary.analysis.providers import provider_pool, query
 from volary.config.stages import query_placeholders
 from volary.model import analysis, errors, metric_providers
-from volary.model.pipeline import variant
 
 _ZERO = "where that means zero, have it say so (in PromQL `… or vector(0)`)"
 
@@ -79,37 +78,9 @@ def _texts(question: meters.Question, settings: metric_providers.Provider) -> qu
     rule, application = question.rule, question.application
     method = application.traffic_routing.method
     template = query_templates.for_rule(rule, method, settings, variant=question.side.value)
-    values = placeholder_values(question)
+    values = query_values.of(question)
     total = query_placeholders.fill(template.total, values) if template.total else ""
     # A measurement bears its query. Every look has the same one, and each is kept until the end.
     return query_templates.Text(
         sys.intern(query_placeholders.fill(template.query, values)), sys.intern(total)
-    )
-
-
-def placeholder_values(question: meters.Question) -> query_placeholders.Values:
-    """Return what the names in queries stand for in a question."""
-    rule, names, application = question.rule, question.names, question.application
-    own = {
-        variant.Variant.CANARY: rule.canary_arguments,
-        variant.Variant.BASELINE: rule.baseline_arguments,
-        variant.Variant.PRIMARY: rule.primary_arguments,
-    }
-    return query_placeholders.Values(
-        application=application.name,
-        variant=question.side.value,
-        namespace=names.namespace,
-        workload=names.workload_of(question.side),
-        primary=names.workload,
-        cluster=question.target,
-        interval=rule.interval,
-        service=names.service_of(question.side, application.traffic_routing.services),
-        ingress=names.ingress,
-        route=names.route,
-        arguments=rule.arguments,
-        variant_arguments=own[question.side],
-        metric=rule.name,
-        run=question.run,
-        commit=question.commit,
-        labels=application.labels,
     )

@@ -11,13 +11,12 @@ they rarely may do everything, and who gives them rights wants to see all that i
 
 from collections.abc import Iterator, Sequence
 
-from volary.analysis.metering import query_names
 from volary.clusters.api import discovery
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import pruning
 from volary.clusters.observe import permissions
 from volary.clusters.watching import waits
-from volary.config.crosscheck import metric_providers
+from volary.controller.planning import measuring_jobs
 from volary.model import applications, errors
 from volary.model.pipeline import variant
 from volary.stages.runtime import stage_runners
@@ -79,15 +78,12 @@ async def _of_jobs(
     application: applications.Application,
 ) -> Sequence[permissions.Permission]:
     """Return what Jobs of metrics need, where there are some."""
-    if all(rule.job is None for _, rule in metric_providers.all_rules(application)):
-        return ()
-    manifests = next((rollout.manifests for rollout in rollouts), ())
-    names = query_names.find(application, manifests, namespace=client.namespace)
+    jobs = measuring_jobs.manifests_of(application, rollouts, namespace=client.namespace)
     return [
         permissions.Permission(
-            verb, await resource_mapping.require(client, group, kind), names.namespace
+            verb, await resource_mapping.require(client, group, kind), jobs[0].namespace
         )
-        for (group, kind), verbs in _JOBS.items()
+        for (group, kind), verbs in (_JOBS.items() if jobs else ())
         for verb in verbs
     ]
 

@@ -25,6 +25,7 @@ from volary.clusters.inventory import (
 from volary.concurrency import fan_out, work_threads
 from volary.controller.planning import (
     cluster_questions,
+    measuring_jobs,
     needed_permissions,
     preparation,
     project_checks,
@@ -184,9 +185,11 @@ async def _forbidden(
     if prepared.project is None or member is None:
         return ()
     problems: dict[errors.Problem, None] = {}
-    for rollout in rollouts:
+    application = prepared.opened.application
+    jobs = measuring_jobs.manifests_of(application, rollouts, namespace=client.namespace)
+    for manifests in (*(rollout.manifests for rollout in rollouts), *((jobs,) if jobs else ())):
         found = await project_checks.of_manifests(
-            client, prepared.project, member, prepared.opened.application, rollout.manifests
+            client, prepared.project, member, application, manifests
         )
         problems.update(dict.fromkeys(found))
     return tuple(problems)

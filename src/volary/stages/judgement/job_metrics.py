@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from volary.analysis.metering import meters, provider_meter
+from volary.analysis.metering import meters, query_values
 from volary.clusters.api import api_errors, discovery, label_selectors, requests
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.watching import waits
@@ -75,7 +75,7 @@ class JobMetrics:
     ) -> AsyncIterator[json.JsonObject]:
         """Have a Job run, and remove it afterwards, whatever became of it."""
         label = metric_jobs.identity((self.stage, question.rule.name, question.side.value))
-        values = provider_meter.placeholder_values(question)
+        values = query_values.of(question)
         job = await self._left_behind(jobs, values.namespace, label)
         if job is None:
             assert question.rule.job is not None
