@@ -71,7 +71,8 @@ async def _shows(tab: browser_world.Tab, path: str, texts: tuple[str, ...]) -> N
     await tab.open(path)
     main = tab.page.get_by_role("main")
     for text in texts:
-        await main.get_by_text(text).first.wait_for()
+        # Not an option of a filter that is not open.
+        await main.get_by_text(text).locator("visible=true").first.wait_for()
     # Nothing is still loading that axe would not see.
     await tab.until("!document.querySelector('main [aria-busy=true]')")
 

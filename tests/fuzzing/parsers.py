@@ -31,7 +31,7 @@ from volary.agents.policy import api_requests, decisions
 from volary.agents.tasks import bundles, meeting_values, worker_identities
 from volary.agents.tunnel import frames
 from volary.analysis.providers import query
-from volary.analysis.providers.dialects import dialect, registry
+from volary.analysis.providers.dialects import dialect, google_tokens, registry
 from volary.clusters.api import api_errors, discovery, requests
 from volary.clusters.client import watches
 from volary.clusters.kubeconfig import kubeconfigs
@@ -42,6 +42,7 @@ from volary.config.crosscheck import lint
 from volary.config.fleet import fleet_files
 from volary.config.projects import definitions, project_files
 from volary.config.server import settings_files
+from volary.config.stages import document_queries
 from volary.config.text import (
     calendars,
     expressions,
@@ -73,6 +74,7 @@ from volary.sources.decryption import ciphertexts, sops_files, templates
 from volary.sources.git import branch_listing, git_hosts, ssh_remote
 from volary.sources.rendering import helm, kustomizations, placeholders, plain_files
 from volary.sources.trees import paths, trees
+from volary.stages.judgement import metric_jobs
 from volary.store import pagination, records
 from volary.tenancy import identities, membership, restrictions, workspace_manifests
 
@@ -1328,6 +1330,80 @@ def _of_metrics() -> Iterator[Parser]:
             ),
         )
 
+    yield Parser(
+        "google token",
+        (
+            b'{"access_token": "ya29.c0", "expires_in": 3599, "token_type": "Bearer"}',
+            b'{"error": "invalid_grant", "error_description": "Invalid JWT Signature."}',
+        ),
+        lambda data: [str(google_tokens.read(data).lifetime)],
+        (dialect.AnswerError,),
+        words=("null", "-1", "1e400", "true", '"', "\n"),
+    )
+    yield Parser(
+        "google key", (_google_key(),), _google_grant, (dialect.AnswerError,), has_secret=True
+    )
+    yield Parser("failed job", (_failed_pods(),), _failed_job, words=("null", "[", "-1", "{}"))
+    yield Parser(
+        "document query",
+        (
+            b"level:error AND app:shop",
+            b'{"bool": {"filter": [{"term": {"level": "error"}}, {"exists": {"field": "x"}}]}}',
+        ),
+        _document_query,
+        words=("{", "}", '"query"', "[" * 2_000, "{{ name }}", "null"),
+    )
+
+
+def _failed_job(data: bytes) -> Iterable[str]:
+    """Read pods and logs of a Job, as clusters tell of them and containers write them."""
+    log, _, pods = data.partition(b"\n---\n")
+    said = [metric_jobs.last_line(log.splitlines(keepends=True))]
+    try:
+        told = volary_json.decode(pods)
+    except volary_json.UNREADABLE:
+        return said
+    listed = [pod for pod in told if isinstance(pod, dict)] if isinstance(told, list) else []
+    failed = metric_jobs.failed_container(listed)
+    said += [metric_jobs.shorten(failed[3]), failed[0]] if failed else []
+    return [*said, *(str(metric_jobs.has_failed(pod)) for pod in listed)]
+
+
+def _failed_pods() -> bytes:
+    state = {"terminated": {"exitCode": 3, "finishedAt": "2026-11-28T12:00:00Z", "message": "no"}}
+    pod = {
+        "metadata": {"name": "check-x"},
+        "status": {
+            "containerStatuses": [{"name": "check", "state": state}],
+            "conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}],
+        },
+    }
+    log = b"2026-11-28T12:00:00.5Z \x1b[31mPOST /pay: 500\x1b[0m\n2026-11-28T12:00:01Z end"
+    return log + b"\n---\n" + json.dumps([pod, pod]).encode()
+
+
+def _google_key() -> bytes:
+    document = {
+        "type": "service_account",
+        "private_key_id": "k1",
+        "private_key": f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n-----END PRIVATE KEY-----\n",
+        "client_email": "volary@shop.example",
+        "token_uri": "https://oauth2.example/token",
+    }
+    return json.dumps(document, indent=2).encode()
+
+
+def _google_grant(data: bytes) -> Iterable[str]:
+    return [google_tokens.for_key(_words_of(data), _NOW).address]
+
+
+def _document_query(data: bytes) -> Iterable[str]:
+    text = _words_of(data)
+    if said := [fault.message for fault in document_queries.faults(text)]:
+        return said
+    document_queries.read(text)
+    return ()
+
 
 def _asked(folder: Path) -> dialect.Dialect[Any]:
     import yaml as pyyaml
@@ -1352,7 +1428,7 @@ def _asked(folder: Path) -> dialect.Dialect[Any]:
 
 def _measured(asked: Sequence[dialect.Dialect[Any]], data: bytes) -> Iterable[str]:
     said = []
-    for one in asked[:4]:
+    for one in (*asked[:4], *asked[4:][-4:]):
         said.append(one.explain(data))
         try:
             for points in one.read(data):

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 
 import command_world
 import postgres_server
@@ -82,14 +83,14 @@ async def test_a_full_disk_stands_the_run_still_and_loses_nothing(
         base = given.service.store._base  # type: ignore[attr-defined]
         async with base.writing() as connection:
             # Whatever is free inside the file is used up as well.
-            await connection.exec_driver_sql("CREATE TABLE filling (text)")
-            [[pages]] = await connection.exec_driver_sql("PRAGMA page_count")
-            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+            await connection.execute(sa.text("CREATE TABLE filling (text)"))
+            [[pages]] = await connection.execute(sa.text("PRAGMA page_count"))
+            await connection.execute(sa.text(f"PRAGMA max_page_count = {pages}"))
         await fill(base)
         await said(caplog, "the database's disk is full")
         async with base.writing() as connection:
-            await connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
-            await connection.exec_driver_sql("DROP TABLE filling")
+            await connection.execute(sa.text("PRAGMA max_page_count = 1000000"))
+            await connection.execute(sa.text("DROP TABLE filling"))
         await ended_well(given, commit)
 
 
@@ -103,7 +104,7 @@ async def fill(base: Any) -> None:
 async def insert_for_ever(base: Any, text: str) -> None:
     while True:
         async with base.writing() as connection:
-            await connection.exec_driver_sql("INSERT INTO filling VALUES (?)", (text,))
+            await connection.execute(sa.text("INSERT INTO filling VALUES (:text)"), {"text": text})
 
 
 async def said(caplog: pytest.LogCaptureFixture, sentence: str) -> None:

@@ -154,7 +154,7 @@ async def test_an_approval_loads_no_stage_and_no_task(tmp_path: Path) -> None:
             if statement.startswith("SELECT"):
                 asked.append(statement.partition("FROM ")[2].partition(" ")[0].strip())
 
-        engine = given.service.store._base._reader.sync_engine  # type: ignore[attr-defined]
+        engine = given.service.store._base._reader.sync  # type: ignore[attr-defined]
         sa.event.listen(engine, "before_cursor_execute", listen)
         await given.ask_run("approve", "left", ANA, seen=seen)
         sa.event.remove(engine, "before_cursor_execute", listen)

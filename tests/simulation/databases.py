@@ -119,7 +119,7 @@ def _opened() -> database.Database:
 
 async def _driver_of(base: database.Database) -> Any:
     async with base._writer.connect() as connection:
-        return (await connection.get_raw_connection()).driver_connection
+        return await connection.driver()
 
 
 async def _connection_of(base: database.Database) -> sqlite3.Connection:

@@ -58,7 +58,7 @@ class Console(console.Console):
 
 def messages() -> console.Console:
     """Return the console for people: progress, warnings, errors."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def tell(sentence: str) -> None:
@@ -68,7 +68,7 @@ def tell(sentence: str) -> None:
 
 def results() -> console.Console:
     """Return the console for results, which a pipe may read."""
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, emoji=False, soft_wrap=True)
 
 
 def write(text: str) -> None:

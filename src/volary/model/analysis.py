@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from volary.model import options
 
@@ -153,6 +153,20 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricJob:
+    """A container in the cluster that decides: its Job succeeds, or it fails."""
+
+    spec: Annotated[
+        Mapping[str, Any],
+        options.Option(
+            "`spec` of a Job. `backoffLimit` is 0 and `restartPolicy` Never where it says "
+            "nothing; `VOLARY_CLUSTER`, `VOLARY_VARIANT`, `VOLARY_SERVICE` and so on are in the "
+            "environment of its containers."
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class BurnRate:
     """How many times too fast an error budget may burn, over two windows."""
 
@@ -261,6 +275,13 @@ class Rule:
     )
     interval: timedelta = options.option("Time between two looks.", timedelta(minutes=1))
     timeout: timedelta = options.option("Limit of each query, at most 5m.", timedelta(seconds=30))
+    #: `query` names it for people then, and `expected` is 1: a Job that succeeded.
+    job: MetricJob | None = options.option(
+        "A Job that is run in the cluster at each look, in place of a query: it measures 1 when "
+        "it succeeds and 0 when it fails, and is removed afterwards. One that gives no answer "
+        "within `timeout` (default 5m, at most 1h) is no data.",
+        None,
+    )
     strategy: Strategy = options.option(
         "`THRESHOLD`: against `expected`. `CANARY_BASELINE`, `CANARY_PRIMARY`: "
         "against the other variant. `CANARY_BASELINE_PRIMARY`: against both, and what baseline "
@@ -434,6 +455,11 @@ class Rule:
         return self.built_in in tuple(PodMetric)
 
     @property
+    def is_of_cluster(self) -> bool:
+        """Whether no provider is asked: the cluster tells it, or a Job there."""
+        return self.is_of_pods or self.job is not None
+
+    @property
     def allowed_ratio(self) -> float:
         """How many times the other side's value is still not worse; 1: the same is."""
         if self.ratio_limit is not None:
@@ -599,7 +625,7 @@ class Measurement:
     #: For proportions: what `total_query` counted, one for each of `values`.
     totals: tuple[float, ...] = ()
     reading: Reading = Reading.VALUES
-    #: Why there are no values, in words.
+    #: Why there are no values, in words; beside values: what else is to be said of them.
     message: str = ""
 
 

@@ -27,6 +27,16 @@ class ProviderType(StrEnum):
     GRAPHITE = "graphite"
     INFLUXDB = "influxdb"
     DYNATRACE = "dynatrace"
+    #: Logs that are counted.
+    LOKI = "loki"
+    #: Logs that are counted, also OpenSearch's.
+    ELASTICSEARCH = "elasticsearch"
+    #: Spans that are counted and measured.
+    TEMPO = "tempo"
+    #: Google Cloud Monitoring, by its former name as in Flagger.
+    STACKDRIVER = "stackdriver"
+    #: Splunk Observability Cloud, formerly SignalFx.
+    SPLUNK = "splunk"
     #: Any system that answers with JSON.
     HTTP = "http"
 
@@ -51,6 +61,14 @@ class Metrics(StrEnum):
     TRAEFIK = "traefik"
     #: The application's own histogram `http_request_duration_seconds`.
     APPLICATION = "application"
+
+
+class Language(StrEnum):
+    """What Google Cloud Monitoring is asked in."""
+
+    #: Monitoring Query Language (Flagger).
+    MQL = "mql"
+    PROMQL = "promql"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +192,56 @@ class DynatraceOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class LokiOptions:
+    """Loki has nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class TempoOptions:
+    """Tempo has nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticsearchOptions:
+    """What is searched, and the key for it."""
+
+    index: Annotated[
+        options.Text,
+        options.Option(
+            "The index, data stream or alias that is searched; several with commas, and with `*`. "
+            "One that is not there is an error, not a count of zero."
+        ),
+    ]
+    time_field: options.Text = options.option(
+        "The field with the time of a document.", "@timestamp"
+    )
+    api_key: Secret = Secret()
+
+
+@dataclass(frozen=True, slots=True)
+class StackdriverOptions:
+    """Project and identity in Google Cloud."""
+
+    project: Annotated[options.Text, options.Option("Id of the project that is asked.")]
+    language: Language = options.option(
+        "What queries are written in: `mql` as in Flagger, or `promql`.", Language.MQL
+    )
+    #: A document; empty: the token of the settings, or else the machine's own identity.
+    service_account_key: Secret = Secret()
+    metadata_address: options.Text = options.option(
+        "Where the machine's own identity is asked for, when neither a key nor a token is given.",
+        "http://metadata.google.internal",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SplunkOptions:
+    """Token of Splunk Observability Cloud."""
+
+    token: Secret
+
+
+@dataclass(frozen=True, slots=True)
 class HttpOptions:
     """How answers of any system are read."""
 
@@ -195,6 +263,11 @@ Options = (
     | GraphiteOptions
     | InfluxDbOptions
     | DynatraceOptions
+    | LokiOptions
+    | ElasticsearchOptions
+    | TempoOptions
+    | StackdriverOptions
+    | SplunkOptions
     | HttpOptions
 )
 

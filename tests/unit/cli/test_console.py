@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from volary.cli import server_process
+from volary.cli import console, server_process
 from volary.controller.persistence import redaction
 
 SCRIPT = """
@@ -74,3 +74,13 @@ def test_what_one_application_hides_stays_in_what_is_said_of_another() -> None:
     assert shop.clean("Deployment web") == "***** web"
     assert other.clean("Deployment web") == "Deployment web"
     assert secrets.clean("Deployment web") == "***** web"
+
+
+def test_colons_stay_colons(capsys: pytest.CaptureFixture[str]) -> None:
+    image = "us: Deployment web: image is shop:warning:8080"
+
+    console.messages().print(image, markup=False)
+    console.results().print(f"[bold]{image}[/]")
+
+    written = capsys.readouterr()
+    assert (written.err, written.out) == (f"{image}\n", f"{image}\n")

@@ -34,7 +34,7 @@ def test_one_line_is_one_line() -> None:
 
 def test_every_way_to_the_terminal_is_closed(capsys: pytest.CaptureFixture[str]) -> None:
     console.messages().print(EVIL, markup=False)
-    console.results().print(f"[bold]{EVIL}[/]", emoji=False)
+    console.results().print(f"[bold]{EVIL}[/]")
     console.write_text(EVIL)
     output.show_list("apps", [{"name": "shop", "reason": EVIL}], forms.Form.WIDE)
     line = {"at": "2026-01-01T00:00:00Z", "target": "us", "stage": "1", "text": EVIL}

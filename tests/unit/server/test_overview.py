@@ -260,3 +260,56 @@ async def test_of_a_thousand_applications_only_runs_under_way_are_read(tmp_path:
     # Two full pages and the end; one list of runs, one of those that failed, one for the rows.
     assert applications.asked == {"list": 2}
     assert runs.asked == {"list": 1, "summaries": 1, "load": 3, "last_good_ends": 1}
+
+
+async def test_a_cluster_shows_what_a_run_under_way_has_brought_to_it(tmp_path: Path) -> None:
+    members = fleets.Fleet((fleets.Cluster("us"), fleets.Cluster("eu")))
+    async with server_world.served(tmp_path, members=members) as world:
+        on_both = {"us": OLD, "eu": OLD}
+        await keep(world, "busy", status="running", run="run-busy", commits=on_both)
+        await keep(world, "cart", commits=on_both)
+        await world.keep_run("run-busy", "busy", ended=False, done_on="us")
+        world.service.kept.notify_all()
+        shown = {
+            cluster: [
+                (one["name"], one["commit"])
+                for one in (await world.ask("GET", f"{API}/clusters/{cluster}/applications"))[1][
+                    "items"
+                ]
+            ]
+            for cluster in ("us", "eu")
+        }
+        _, rows = await world.ask("GET", f"{API}/overview/applications")
+        _, application = await world.ask("GET", f"{API}/applications/busy")
+
+    assert shown == {
+        "us": [("busy", "c0ffee"), ("cart", OLD)],
+        "eu": [("busy", OLD), ("cart", OLD)],
+    }
+    # The first screen says the same, and how the run is as the application's own page does.
+    busy, cart = rows["items"]
+    assert [one["commits"] for one in busy["places"]] == [["c0ffee"], [OLD]]
+    assert (busy["runStatus"], cart["runStatus"]) == ("running", "")
+    assert (application["status"], application["runStatus"]) == ("running", "running")
+
+
+async def test_a_cluster_is_where_its_labels_say_unless_the_fleet_says_it(tmp_path: Path) -> None:
+    labels = {"region": "eu", "zone": "eu-1a", "provider": "acme"}
+    members = fleets.Fleet(
+        (
+            fleets.Cluster("labelled", labels=labels),
+            fleets.Cluster("written", labels=labels, region="us", zones=("b", "a")),
+            fleets.Cluster("bare"),
+        )
+    )
+    async with server_world.served(tmp_path, members=members) as world:
+        _, shown = await world.ask("GET", f"{API}/clusters")
+        _, overviewed = await world.ask("GET", f"{API}/overview")
+
+    told = [(one["name"], one["provider"], one["region"], one["zones"]) for one in shown["items"]]
+    assert told == [
+        ("labelled", "acme", "eu", ["eu-1a"]),
+        ("written", "acme", "us", ["b", "a"]),
+        ("bare", "", "", []),
+    ]
+    assert overviewed["places"] == ["eu", "us", "others"]

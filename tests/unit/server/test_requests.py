@@ -7,6 +7,7 @@ import ssl
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 import trustme
 
 import server_world
@@ -90,8 +91,8 @@ async def test_who_cannot_write_is_not_ready(tmp_path: Path) -> None:
     async with server_world.served(tmp_path) as world:
         base = world.service.store._base
         async with base.writing() as connection:
-            [[pages]] = await connection.exec_driver_sql("PRAGMA page_count")
-            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")
+            [[pages]] = await connection.execute(sa.text("PRAGMA page_count"))
+            await connection.execute(sa.text(f"PRAGMA max_page_count = {pages + 1}"))
         for _ in range(2):
             with pytest.raises(errors.TemporaryError):
                 await world.keep_application("large", text="x" * 100_000)
@@ -99,7 +100,7 @@ async def test_who_cannot_write_is_not_ready(tmp_path: Path) -> None:
         listed, _ = await world.ask("GET", f"{API}/runs")
         lives, _ = await world.ask("GET", "/healthz")
         async with base.writing() as connection:
-            await connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+            await connection.execute(sa.text("PRAGMA max_page_count = 1000000"))
         again, _ = await world.ask("GET", "/readyz")
 
     assert (status, said["detail"].partition(";")[0]) == (503, "the database's disk is full")

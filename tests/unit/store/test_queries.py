@@ -59,7 +59,7 @@ async def test_lists_neither_scan_nor_sort(migrated_file: Path, tmp_path: Path) 
     ) as store:
         await store.keep_transition(given.first(), fence=None)
         for engine in (store._base._reader, store._base._writer):  # type: ignore[attr-defined]
-            sa.event.listen(engine.sync_engine, "before_cursor_execute", listen)
+            sa.event.listen(engine.sync, "before_cursor_execute", listen)
         await ask_everything(store)
 
     assert len(said) >= 20

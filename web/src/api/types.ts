@@ -109,6 +109,7 @@ export interface Application {
   removed: string | null;
   version: number;
   cause: string;
+  runStatus: string;
 }
 
 /** An application as a line of the overview. */
@@ -121,6 +122,7 @@ export interface ApplicationRow {
   runningCommit: string;
   head: string;
   run: string;
+  runStatus: string;
   released: string | null;
   places: PlaceCommit[];
 }

@@ -39,6 +39,7 @@ export function application(fields: Partial<Application> = {}): Application {
     removed: null,
     version: 1,
     cause: '',
+    runStatus: '',
     ...fields,
   };
 }

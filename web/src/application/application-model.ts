@@ -6,6 +6,8 @@ import { describeTree, healthRank } from './tree-model';
 /** A commit and the clusters that run it. */
 export interface RunningCommit {
   commit: string;
+  /** Empty: what serves users; else the variant beside it that alone runs this commit. */
+  variant: string;
   clusters: readonly string[];
 }
 
@@ -30,7 +32,8 @@ export function describeApplication(
   drift: Drift | undefined,
 ): { status: string; sentence: string } {
   const { status, cause, reason } = application;
-  if (cause) return { status, sentence: cause };
+  // It is the run that is told of then, and it looks as it does wherever else it is told of.
+  if (cause) return { status: application.runStatus || status, sentence: cause };
   if (SPEAKS.has(status) && reason) return { status, sentence: reason };
   const worst = [...(tree?.clusters ?? [])].sort(
     (one, other) => healthRank(one.health.status) - healthRank(other.health.status),
@@ -45,16 +48,25 @@ export function describeApplication(
   return { status, sentence: reason || 'Nothing of it has been rolled out yet' };
 }
 
-/** The commits that primary workloads run, the one in most clusters first. */
+/** The commits that primary workloads run, the one in most clusters first; then those of other variants. */
 export function runningCommits(tree: LiveTree): RunningCommit[] {
+  const primary = clustersByCommit(tree, '');
+  const beside = ['canary', 'baseline'].flatMap((variant) =>
+    clustersByCommit(tree, variant).filter(({ commit }) => primary.every((each) => each.commit !== commit)),
+  );
+  return [...primary, ...beside];
+}
+
+function clustersByCommit(tree: LiveTree, variant: string): RunningCommit[] {
   const commits = new Map<string, Set<string>>();
   for (const cluster of tree.clusters)
     for (const node of cluster.nodes) {
-      if (!node.commit || node.total === 0 || !['', 'primary'].includes(node.variant)) continue;
+      const own = node.variant === 'primary' ? '' : node.variant;
+      if (!node.commit || node.total === 0 || own !== variant) continue;
       const clusters = commits.get(node.commit) ?? new Set();
       commits.set(node.commit, clusters.add(cluster.name));
     }
   return [...commits.entries()]
-    .map(([commit, clusters]) => ({ commit, clusters: [...clusters] }))
+    .map(([commit, clusters]) => ({ commit, variant, clusters: [...clusters] }))
     .sort((one, other) => other.clusters.length - one.clusters.length);
 }

@@ -47,8 +47,14 @@ export function DriftView({ drift, actions }: { drift: UseQueryResult<Drift>; ac
         <ActionButtons actions={repair.length > 0 ? repair : repairs} />
       </div>
       <p className="muted">
-        Compared with <Commit commit={data.commit} />; what differs is{' '}
-        {data.mode === 'repair' ? 'put back by itself' : 'reported and left as it is'}
+        {clusters.some((cluster) => cluster.compared) ? (
+          <>
+            Compared with <Commit commit={data.commit} />; what
+          </>
+        ) : (
+          'What'
+        )}{' '}
+        differs is {data.mode === 'repair' ? 'put back by itself' : 'reported and left as it is'}
         {data.repairAfter && (
           <>
             , next <Time at={data.repairAfter} />
@@ -69,9 +75,11 @@ function ClusterDifferences({ cluster, mode }: { cluster: ClusterDrift; mode: Di
         <h2>{cluster.name}</h2>
         <StateWord status={cluster.status} />
         <span className="grow breakable muted">{cluster.reason}</span>
-        <span className="muted small">
-          compared <Time at={cluster.compared} none="never" />
-        </span>
+        {cluster.compared && (
+          <span className="muted small">
+            compared <Time at={cluster.compared} />
+          </span>
+        )}
       </div>
       {cluster.objects.map((object) => (
         <ObjectDifferences key={writeObject(object)} cluster={cluster.name} object={object} mode={mode} />

@@ -13,6 +13,7 @@ import {
   HEAD,
   historyEntry,
   liveObject,
+  node,
   tree,
   workload,
 } from './application-fixtures';
@@ -64,6 +65,31 @@ describe('the application', () => {
     expect(runs.getByText('on 2 clusters')).toBeTruthy();
     expect(screen.getByText('out of sync in eu: replicas 4, Git 3 (kubectl-scale)')).toBeTruthy();
     expect(await violations(container)).toEqual([]);
+  });
+
+  it('shows a run that waits as it is shown elsewhere, and what it brought beside the release', async () => {
+    const cause = 'stage 4 of 7, WAIT_APPROVAL: awaiting approval: 0 of 1 (approvers: ana)';
+    const beside = (variant: string, commit: string) =>
+      node({ uid: variant, name: `web-${variant}`, variant, commit, ready: 1, total: 1 });
+    const nodes = [...workload(HEAD), beside('canary', BEFORE), beside('baseline', HEAD)];
+    const clusters = [cluster({ nodes })];
+    const under = { status: 'running', reason: 'run run-2 is under way there', compared: null, objects: [] };
+    openScreen('/applications/shop?tab=drift', {
+      ...ANSWERS,
+      'GET /applications/shop': application({ status: 'running', runStatus: 'waiting', cause }),
+      'GET /applications/shop/tree': tree({ clusters }),
+      'GET /applications/shop/drift': drift({ ...under, clusters: [{ name: 'eu', ...under }] }),
+    });
+
+    const told = (await screen.findByText(new RegExp('^stage 4 of 7'))).closest('.sentence');
+    expect(told?.className).toContain('sentence-wait');
+    const runs = within(screen.getByRole('region', { name: 'Runs' }));
+    expect((await runs.findAllByText(/on 1 cluster$/)).map((line) => line.textContent)).toEqual([
+      'on 1 cluster',
+      'as canary on 1 cluster',
+    ]);
+    // While it is under way nothing is compared, and nobody says of when that would be.
+    expect(screen.queryByText(/ompared/)).toBeNull();
   });
 
   it('does not say that all is as Git says where Git is ahead', async () => {

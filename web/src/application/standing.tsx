@@ -39,11 +39,11 @@ export function Standing({
             <Commit commit={application.runningCommit} />
           </p>
         )}
-        {running.slice(0, MOST_COMMITS).map(({ commit, clusters }) => (
-          <p key={commit}>
+        {running.slice(0, MOST_COMMITS).map(({ commit, variant, clusters }) => (
+          <p key={`${variant} ${commit}`}>
             <Commit commit={commit} colour={colours.get(commit)} />{' '}
             <span className="muted" title={clusters.join(', ')}>
-              on {count(clusters.length, 'cluster')}
+              {variant && `as ${variant} `}on {count(clusters.length, 'cluster')}
             </span>
           </p>
         ))}

@@ -186,10 +186,12 @@ function nameOf(row: ApplicationRow): string {
 function Row({ row, places }: { row: ApplicationRow; places: readonly string[] }) {
   const there = placesOf(row);
   const colours = rowColours(row);
+  // As the run looks wherever else it is told of.
+  const status = row.runStatus || row.status;
   return (
     <>
       <span role="rowheader" className="app-name row">
-        <StateShape status={row.status} label={stateOf(row.status).word} />
+        <StateShape status={status} label={stateOf(status).word} />
         <Link
           to="/applications/$application"
           params={{ application: row.name }}

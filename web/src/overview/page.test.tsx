@@ -118,6 +118,16 @@ test('one release has no colours; of several each has its own, in every place th
   expect([...rowColours({ ...row, places: [{ ...place, place: 'eu', commits: ['b'] }] })]).toEqual([]);
 });
 
+test('an application whose run waits looks as its run does', async () => {
+  api({ '/overview/applications': { items: [applicationRow(4), applicationRow(1)], cursor: '' } });
+  show('/');
+
+  const waiting = await screen.findByRole('rowheader', { name: /catalog-4/ });
+  expect(within(waiting).getByRole('img', { name: 'waiting' })).toBeTruthy();
+  const calm = screen.getByRole('rowheader', { name: /payments-1/ });
+  expect(within(calm).getByRole('img', { name: 'synced' })).toBeTruthy();
+});
+
 test('a place says in words what its colours say', () => {
   const place = { place: 'eu', commits: ['a91f3c7be', '7be21054f'], clusters: 12, current: 8, health: 'degraded', drift: 'outOfSync' };
 

@@ -134,6 +134,22 @@ test('an approval that is waited for has a bar from the end of the stage before 
   expect(timeLine({ ...run, stages: [done, { ...asked, status: 'pending' }] }, START + 60_000)?.bars).toHaveLength(1);
 });
 
+test('an approval that was given keeps the bar of the time that it was waited for', () => {
+  const run = smallRun();
+  const [first] = run.stages;
+  if (!first) throw new Error('a run has stages');
+  const at = (seconds: number) => new Date(START + seconds * 1000).toISOString();
+  const done = { ...first, wave: '', status: 'succeeded', finished: at(10) };
+  const given = { ...done, id: 'asked', name: 'WAIT_APPROVAL', started: at(40), finished: at(41), tasks: [] };
+  const approvals = [{ stage: 'asked', group: '', by: 'ana', at: at(40), approved: true, comment: '' }];
+
+  const bars = (shown: typeof approvals) =>
+    timeLine({ ...run, stages: [done, given], approvals: shown }, START + 60_000)?.bars.slice(1);
+
+  expect(bars(approvals)?.map((bar) => [bar.from - START, bar.until - START])).toEqual([[10_000, 41_000]]);
+  expect(bars([])?.map((bar) => bar.from - START)).toEqual([40_000]);
+});
+
 test('users meet what was seen last, whichever stage saw it', () => {
   const run = smallRun();
   const [first] = run.stages;

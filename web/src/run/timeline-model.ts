@@ -38,12 +38,17 @@ export function timeLine(run: Run, now: number): TimeLine | null {
   if (from === null) return null;
   const until = Math.max(from + 1000, parsed(run.summary.finished) ?? now);
   const stages = run.rollback ? [...run.stages, run.rollback] : run.stages;
-  const bars = stages.map((stage) => barOf(stage, stages, until)).filter((bar) => bar !== null);
+  const answered = new Set(run.approvals.map((approval) => approval.stage));
+  const bars = stages
+    .map((stage) => barOf(stage, stages, until, answered.has(stage.id)))
+    .filter((bar) => bar !== null);
   return { from, until, bars };
 }
 
-function barOf(stage: Stage, all: readonly Stage[], until: number): Bar | null {
-  const from = parsed(stage.started) ?? (stage.status === 'waiting' ? waitingSince(stage, all) : null);
+function barOf(stage: Stage, all: readonly Stage[], until: number, isAnswered: boolean): Bar | null {
+  const started = parsed(stage.started);
+  const asked = isAnswered || (started === null && stage.status === 'waiting') ? waitingSince(stage, all) : null;
+  const from = asked ?? started;
   if (from === null) return null;
   const ends = stage.tasks
     .map((task) => ({ at: parsed(task.finished), status: task.status }))
@@ -59,7 +64,7 @@ function barOf(stage: Stage, all: readonly Stage[], until: number): Bar | null {
   };
 }
 
-/** Nothing of a stage that people are asked about has begun: they are asked since the one before it ended. */
+/** A stage that people are asked about begins once they have agreed: they are asked since the one before it ended. */
 function waitingSince(stage: Stage, all: readonly Stage[]): number | null {
   const before = all.slice(0, all.indexOf(stage)).filter((each) => each.wave === stage.wave || each.wave === '');
   const ends = before.map((each) => parsed(each.finished)).filter((end) => end !== null);

@@ -27,6 +27,9 @@ class Question:
     #: The moment the interval ends that is asked about; `time`, but for an earlier release and
     #: where data come late.
     until: datetime
+    #: Of the release; empty: there is none, the metric is tried out.
+    run: str = ""
+    commit: str = ""
     #: `until` is not now.
     is_past: bool = False
     #: How much before `until` it is about; None: an interval of the rule.

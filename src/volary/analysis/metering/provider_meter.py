@@ -79,7 +79,7 @@ def _texts(question: meters.Question, settings: metric_providers.Provider) -> qu
     rule, application = question.rule, question.application
     method = application.traffic_routing.method
     template = query_templates.for_rule(rule, method, settings, variant=question.side.value)
-    values = _values(question)
+    values = placeholder_values(question)
     total = query_placeholders.fill(template.total, values) if template.total else ""
     # A measurement bears its query. Every look has the same one, and each is kept until the end.
     return query_templates.Text(
@@ -87,7 +87,8 @@ def _texts(question: meters.Question, settings: metric_providers.Provider) -> qu
     )
 
 
-def _values(question: meters.Question) -> query_placeholders.Values:
+def placeholder_values(question: meters.Question) -> query_placeholders.Values:
+    """Return what the names in queries stand for in a question."""
     rule, names, application = question.rule, question.names, question.application
     own = {
         variant.Variant.CANARY: rule.canary_arguments,
@@ -107,4 +108,8 @@ def _values(question: meters.Question) -> query_placeholders.Values:
         route=names.route,
         arguments=rule.arguments,
         variant_arguments=own[question.side],
+        metric=rule.name,
+        run=question.run,
+        commit=question.commit,
+        labels=application.labels,
     )

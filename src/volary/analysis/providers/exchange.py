@@ -2,9 +2,11 @@
 
 import asyncio
 import base64
+import contextlib
 import ssl
 import stat
 import urllib.request
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
@@ -61,6 +63,9 @@ _LONGEST_PAUSE = timedelta(minutes=5)
 _PASSING = frozenset({408, 429, 502, 503, 504})
 _REFUSED = frozenset({401, 403})
 _NOT_FOUND = 404
+_EVERYONE = {"Accept": "application/json", "User-Agent": "volary"}
+#: Of a token's lifetime, left for the way and for clocks that differ.
+_GRANT_MARGIN = timedelta(minutes=1)
 _NO_ADDRESS = "has no address that can be asked"
 
 
@@ -84,6 +89,9 @@ class Exchange:
     _turns: asyncio.Semaphore = field(init=False)
     #: In the loop's time: not asked before.
     _rests_until: float = 0.0
+    #: One that was granted, and until when it is used, in the loop's time.
+    _token: tuple[str, float] | None = None
+    _granting: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: By host; there are only those of the settings.
     _proxies: dict[str, str | None] = field(default_factory=dict)
 
@@ -148,18 +156,69 @@ class Exchange:
         spoken = registry.make(query.points_of(self.settings, asked), asked)
         request = spoken.request(self.secrets.reveal, self.clock.now())
         url = _url(self.settings.access.address_of(asked.target), request)
+        tls = self.settings.access.tls
+        headers = {**self._headers(), **await self._granted(spoken), **request.headers}
+        sent = self._sent(request.method, url, headers, request.body, tls)
+        async with sent as answer:
+            if answer.status in _REFUSED:
+                self._token = None
+            return list(spoken.read(await self._receive(answer, spoken)))
+
+    async def _granted(self, spoken: dialect.Dialect[Any]) -> dict[str, str]:
+        """Return the header with the token that has to be asked for; nothing where none has."""
+        now = asyncio.get_running_loop().time()
+        async with self._granting:
+            if self._token is None or self._token[1] <= now:
+                grant = spoken.grant(self.secrets.reveal_document, self.clock.now())
+                if grant is None:
+                    return {}
+                token = await self._ask_for_token(grant, spoken)
+                self.secrets.learn(token.value)
+                lasts = token.lifetime - _GRANT_MARGIN
+                self._token = token.value, now + lasts.total_seconds()
+            return {"Authorization": f"Bearer {self._token[0]}"}
+
+    async def _ask_for_token(
+        self, grant: dialect.Grant, spoken: dialect.Dialect[Any]
+    ) -> dialect.Token:
+        """Ask for a token; the provider's own certificates and headers are not for this."""
+        try:
+            url = yarl.URL(grant.address)
+        except ValueError:
+            raise dialect.AnswerError(_NO_ADDRESS) from None
+        headers = {**_EVERYONE, **grant.headers}
+        tls = metric_providers.ProviderTls()
+        try:
+            async with self._sent(grant.method, url, headers, grant.body, tls) as answer:
+                return spoken.read_token(await self._receive(answer, spoken))
+        except dialect.AnswerError as error:
+            raise dialect.AnswerError(f"got no token from {url.host}: it {error}") from None
+        except _PassingError as error:
+            message = f"got no token from {url.host}: it {error}"
+            raise _PassingError(message, error.pause) from None
+
+    @contextlib.asynccontextmanager
+    async def _sent(
+        self,
+        method: str,
+        url: yarl.URL,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        tls: metric_providers.ProviderTls,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request, and give its answer as long as it is read."""
         try:
             async with self.session.request(
-                request.method,
+                method,
                 url,
                 proxy=self._proxy(url),
-                headers={**self._headers(), **request.headers},
-                data=request.body,
-                ssl=tls_context(self.settings.access.tls),
-                server_hostname=self.settings.access.tls.server_name or None,
+                headers=headers,
+                data=body,
+                ssl=tls_context(tls),
+                server_hostname=tls.server_name or None,
                 allow_redirects=False,
             ) as answer:
-                return await self._receive(answer, spoken)
+                yield answer
         except aiohttp.ClientConnectorCertificateError:
             raise dialect.AnswerError(
                 "has a certificate that is not trusted, or for another name"
@@ -169,17 +228,15 @@ class Exchange:
         except (aiohttp.ClientError, OSError) as error:
             raise _PassingError(f"could not be reached ({_reason(error)})") from None
 
-    async def _receive(
-        self, answer: aiohttp.ClientResponse, spoken: dialect.Dialect[Any]
-    ) -> list[dialect.Points]:
+    async def _receive(self, answer: aiohttp.ClientResponse, spoken: dialect.Dialect[Any]) -> bytes:
+        """Return the body of a good answer."""
         if answer.status == 200:
             try:
-                body = await answers.read_whole(answer, LARGEST_ANSWER)
+                return await answers.read_whole(answer, LARGEST_ANSWER)
             except answers.TooLargeError:
                 raise dialect.AnswerError(
                     f"answered with more than {LARGEST_ANSWER // 1024**2} MiB: ask for less"
                 ) from None
-            return list(spoken.read(body))
         if 300 <= answer.status < 400:
             raise dialect.AnswerError(
                 f"answered {answer.status}: redirects are not followed, write the address they"
@@ -210,7 +267,7 @@ class Exchange:
 
     def _headers(self) -> dict[str, str]:
         access, reveal = self.settings.access, self.secrets.reveal
-        headers = {"Accept": "application/json", "User-Agent": "volary", **access.headers}
+        headers = {**_EVERYONE, **access.headers}
         headers.update({name: reveal(secret) for name, secret in access.secret_headers.items()})
         if access.token:
             headers["Authorization"] = f"Bearer {reveal(access.token)}"

@@ -35,3 +35,18 @@ class Secrets:
                 raise errors.user_error(f"has no secret in {place}: there are several lines")
         self.learn(revealed)
         return revealed
+
+    def reveal_document(self, secret: metric_providers.Secret) -> str:
+        """Return a secret of several lines, as the keys of cloud providers are.
+
+        Raises:
+            errors.UserError: It is not there, or cannot be one; the text names the place only.
+        """
+        if not secret.file:
+            return self.reveal(secret)
+        try:
+            revealed = secret_files.read_text(secret.file)
+        except errors.UserError as error:
+            raise errors.user_error(f"has no secret: {error}") from None
+        self.learn(revealed)
+        return revealed

@@ -77,6 +77,9 @@ def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     sentence = f"{clauses.number(outside[0])} is outside the expected {expected}"
     if len(outside) > 1:
         sentence += f", and so are {phrases.count(len(outside) - 1, 'further value')}"
+    notes = [cell.judged.note for cell in cells if cell.judged.note]
+    if len(cells) == 1 and notes:
+        sentence += f": {notes[0]}"
     return analysis.Check(Result.FAIL, sentence, look.time, numbers=numbers)
 
 

@@ -30,6 +30,8 @@ class Sample:
     #: For proportions and rates.
     count: counts.Count = _UNCOUNTED
     variant: str = ""
+    #: What else was said of the values, in words.
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +256,7 @@ def _sample(rule: analysis.Rule, measured: Sequence[analysis.Measurement]) -> Sa
     values = tuple(value for measurement in measured for value in measurement.values)
     if rule.kind is analysis.Kind.VALUE:
         values = (median(values),) if rule.median_per_look else values
-        return Sample(values, variant=variant)
+        return Sample(values, variant=variant, note=measured[0].message)
     events = sum(values)
     if rule.kind is analysis.Kind.RATE:
         return Sample(count=counts.Count(events, rule.interval.total_seconds()), variant=variant)

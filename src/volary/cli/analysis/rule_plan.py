@@ -96,14 +96,14 @@ def _left_out(application: applications.Application) -> list[str]:
         f"{rule.name} of {stage}"
         for stage, options in metric_trials.measured_stages(application)
         for rule in options.metrics
-        if rule.is_of_pods
+        if rule.is_of_cluster
     ]
 
 
 def _plans(application: applications.Application, request: PlanRequest) -> Iterator[RulePlan]:
     for stage, options in metric_trials.measured_stages(application):
         for rule in options.metrics:
-            if rule.dry_run or rule.is_of_pods:
+            if rule.dry_run or rule.is_of_cluster:
                 continue
             duration = options.duration or rule.unjudged + _LOOKS * rule.interval
             looks = max(1, int((duration - rule.unjudged) / rule.interval))

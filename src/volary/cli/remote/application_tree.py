@@ -64,7 +64,7 @@ async def _watch(server: client.Client, name: str, cluster: str, form: forms.For
             elif piece.event == "tree":
                 console.write_lines(lines(tree, now))
             else:
-                console.write_lines(_changes(before, piece.data))
+                console.write_lines(changes(before, piece.data))
     return exit_codes.Exit.DONE
 
 
@@ -93,8 +93,8 @@ def fold(known: dict[str, json.JsonObject], event: str, data: json.JsonObject) -
     known[changed["name"]] = {**changed, "nodes": [*kept, *changed["nodes"]]}
 
 
-def _changes(before: Mapping[str, json.JsonObject], change: json.JsonObject) -> Iterator[str]:
-    """Yield a line for each object that changed."""
+def changes(before: Mapping[str, json.JsonObject], change: json.JsonObject) -> Iterator[str]:
+    """Yield a line for each object of which something else is to be said than `before`."""
     cluster = change["cluster"]
     name = cluster["name"]
     old = before.get(name, {"nodes": [], "staleReason": ""})
@@ -105,11 +105,18 @@ def _changes(before: Mapping[str, json.JsonObject], change: json.JsonObject) -> 
         if uid in by_uid:
             yield f"{name}  {_title(by_uid[uid])}  is gone"
     for node in cluster["nodes"]:
-        health = node["health"]
-        numbers = f"  {_ready(node)}" if node["total"] else ""
-        drift = _DRIFT.get(node["drift"], "")
-        said = "; ".join(filter(None, (health["reason"], drift)))
-        yield f"{name}  {_title(node)}  {health['status']}{numbers}  {said}"
+        told = _change(node)
+        # That it was compared, for one, changes nothing here.
+        if node["uid"] not in by_uid or told != _change(by_uid[node["uid"]]):
+            yield f"{name}  {told}"
+
+
+def _change(node: json.JsonObject) -> str:
+    health = node["health"]
+    numbers = f"  {_ready(node)}" if node["total"] else ""
+    drift = _DRIFT.get(node["drift"], "")
+    said = "; ".join(filter(None, (health["reason"], drift)))
+    return f"{_title(node)}  {health['status']}{numbers}  {said}"
 
 
 def lines(tree: json.JsonObject, now: datetime) -> Iterator[str]:

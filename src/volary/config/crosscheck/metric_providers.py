@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from volary.config.application import cluster_strategies
 from volary.config.decoding import readings, values
-from volary.config.stages import http_queries
+from volary.config.stages import query_forms
 from volary.config.text import yaml
 from volary.model import analysis, applications, errors, metric_providers
 from volary.model.fleet import fleets
@@ -34,7 +34,7 @@ def findings(app: applications.Application, clusters: fleets.Fleet) -> Iterator[
     Without any provider it is a warning: the metrics are inconclusive then, which is not passed
     over either.
     """
-    for where, rule in _all_rules(app):
+    for where, rule in all_rules(app):
         problem = _problem(rule, clusters.providers)
         if problem is not None:
             message, hint, severity = problem
@@ -46,16 +46,15 @@ def provider_findings(
     app: applications.Application, providers: Sequence[metric_providers.Provider]
 ) -> Iterator[Finding]:
     """Yield what the systems that are asked would not, or hardly, answer."""
-    for where, rule in _all_rules(app):
-        for asked in _providers_of_metric(rule, providers):
+    for where, rule in all_rules(app):
+        for asked in () if rule.is_of_cluster else _providers_of_metric(rule, providers):
             if message := _too_short(rule, asked):
                 yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
-            options = asked.options
-            if not isinstance(options, metric_providers.HttpOptions):
-                continue
-            for name, fault in http_queries.refused_by_provider(rule, may_post=options.allow_post):
+            for name, fault in query_forms.faults(rule, asked.options):
                 message = f"{rule.name}: {asked.name} is not asked: {fault.message}"
                 yield (*where, name), message, fault.hint, _ERROR
+            for name, doubt in query_forms.doubts(rule, asked.options):
+                yield (*where, name), f"{rule.name}: {doubt.message}", doubt.hint, _WARNING
 
 
 def _providers_of_metric(
@@ -66,7 +65,7 @@ def _providers_of_metric(
     return matching[:1] if rule.provider or len(providers) == 1 else ()
 
 
-def _all_rules(app: applications.Application) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
+def all_rules(app: applications.Application) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
     """Yield every metric with where it is written: in stages, and at the end of waves."""
     for stage in app.pipeline:
         for path, rule in _rules(stage):
@@ -95,7 +94,7 @@ def _too_short(rule: analysis.Rule, asked: metric_providers.Provider) -> str:
 
 def _ranges(rule: analysis.Rule) -> Iterator[timedelta]:
     """Yield how far the queries of a metric look back; nothing for one that takes what is now."""
-    if rule.is_of_pods:
+    if rule.is_of_cluster:
         return
     if rule.built_in:
         yield rule.interval
@@ -133,7 +132,7 @@ def _rules(stage: pipelines.Stage) -> Iterator[tuple[yaml.Path, analysis.Rule]]:
 def _problem(
     rule: analysis.Rule, providers: tuple[metric_providers.Provider, ...]
 ) -> tuple[str, str, errors.Severity] | None:
-    if rule.is_of_pods:
+    if rule.is_of_cluster:
         return None
     if not providers:
         return "there are no analysisProviders to query", _HINT, _WARNING

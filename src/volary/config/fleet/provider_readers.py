@@ -20,6 +20,7 @@ _LONGEST_SHARE = timedelta(minutes=5)
 _OWN_ADDRESSES = {
     metric_providers.ProviderType.DATADOG: "https://api.datadoghq.com",
     metric_providers.ProviderType.NEW_RELIC: "https://api.newrelic.com",
+    metric_providers.ProviderType.STACKDRIVER: "https://monitoring.googleapis.com",
 }
 _INSIGHTS = "https://insights-api.newrelic.com"
 #: Headers that hold secrets wherever they are used.
@@ -27,6 +28,21 @@ _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "
 #: Where secrets are when nothing is said of them.
 _VARIABLES = {"access_key": "AWS_ACCESS_KEY_ID", "secret_key": "AWS_SECRET_ACCESS_KEY"}
 _REGION = re.compile(r"[a-z0-9-]+")
+#: Those whose token is sent in a way of their own.
+_OWN_TOKENS = (
+    metric_providers.ProviderType.INFLUXDB,
+    metric_providers.ProviderType.DYNATRACE,
+    metric_providers.ProviderType.SPLUNK,
+)
+_OWN_KEYS = (
+    metric_providers.ProviderType.DATADOG,
+    metric_providers.ProviderType.CLOUDWATCH,
+    metric_providers.ProviderType.NEW_RELIC,
+)
+_NO_PASSWORDS = (metric_providers.ProviderType.STACKDRIVER, metric_providers.ProviderType.SPLUNK)
+#: Names of indices: what leads elsewhere, or is another request, is none.
+_INDEX = re.compile(r"[^\s/\\?#%_][^\s/\\?#%]*")
+_PROJECT = re.compile(r"[a-z0-9.:-]+")
 
 
 def convert(
@@ -123,6 +139,8 @@ def _access(
     place: _Place, kind: metric_providers.ProviderType, config: provider_sections.Connection
 ) -> metric_providers.Access:
     address = config.address or _own_address(kind, config)
+    if isinstance(config, provider_sections.SplunkConfig):
+        _check_realm(place, config)
     if not address:
         place.error(("address",), "is required", "write http://prometheus.monitoring:9090")
     written: dict[yaml.Path, str] = {("address",): config.address}
@@ -135,10 +153,6 @@ def _access(
     token = place.secret(config, "token")
     username, password = place.secret(config, "username"), place.secret(config, "password")
     _check_credentials(place, kind, config, (token, username, password))
-    speaks_bearer = kind not in (
-        metric_providers.ProviderType.INFLUXDB,
-        metric_providers.ProviderType.DYNATRACE,
-    )
     return metric_providers.Access(
         address=address.rstrip("/"),
         addresses={
@@ -147,7 +161,7 @@ def _access(
         username=username,
         literal_username=config.username,
         password=password,
-        token=token if speaks_bearer else metric_providers.Secret(),
+        token=metric_providers.Secret() if kind in _OWN_TOKENS else token,
         headers=_headers(place, config),
         secret_headers=_secret_headers(place, config),
         tls=_tls(place, config.tls),
@@ -160,7 +174,16 @@ def _own_address(kind: metric_providers.ProviderType, config: provider_sections.
         return f"https://monitoring.{config.region}.amazonaws.com{ending}"
     if isinstance(config, provider_sections.NewRelicConfig) and config.api == "insights":
         return _INSIGHTS
+    if isinstance(config, provider_sections.SplunkConfig) and config.realm:
+        return f"https://stream.{config.realm}.signalfx.com"
     return _OWN_ADDRESSES.get(kind, "")
+
+
+def _check_realm(place: _Place, config: provider_sections.SplunkConfig) -> None:
+    if config.realm and config.address:
+        place.error(("realm",), "address and realm are both given", "keep one")
+    if config.realm and not _REGION.fullmatch(config.realm):
+        place.error(("realm",), "is not the name of a realm", "write us1")
 
 
 def _wrong_address(text: str) -> str:
@@ -194,14 +217,24 @@ def _check_credentials(
         place.error(("passwordFile",), "a user name and a password go together")
     if token and password:
         place.error(("tokenFile",), "a token and a password are both given", "keep one")
-    own_proof = (
-        metric_providers.ProviderType.DATADOG,
-        metric_providers.ProviderType.CLOUDWATCH,
-        metric_providers.ProviderType.NEW_RELIC,
-    )
-    if kind in own_proof and (token or password):
+    if kind in _OWN_KEYS and (token or password):
         name = "tokenFile" if token else "passwordFile"
         place.error((name,), f"{kind.value} is asked with keys, and nothing else")
+    if kind in _NO_PASSWORDS and password:
+        place.error(("passwordFile",), f"{kind.value} is not asked with a password")
+    key = _alternative_key(config)
+    if key and (token or password):
+        place.error((key,), "another proof is given too", "keep one")
+
+
+def _alternative_key(config: provider_sections.Connection) -> str:
+    """Return the field with a key that is given in place of a token; empty: none is."""
+    names: tuple[str, ...] = ()
+    if isinstance(config, provider_sections.ElasticsearchConfig):
+        names = ("api_key_file", "api_key_env")
+    elif isinstance(config, provider_sections.StackdriverConfig):
+        names = ("service_account_key_file", "service_account_key_env")
+    return next((alias_generators.to_camel(name) for name in names if getattr(config, name)), "")
 
 
 def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str, str]:
@@ -212,7 +245,7 @@ def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str
             place.error(path, "holds a secret", "write headerFiles or headerEnv, or tokenFile")
         elif not _HEADER.fullmatch(name) or any(ord(character) < ord(" ") for character in value):
             place.error(path, "is not a header")
-    if isinstance(config, provider_sections.PrometheusConfig) and config.tenant:
+    if isinstance(config, provider_sections.TenantConnection) and config.tenant:
         if not _HEADER.fullmatch(config.tenant_header):
             place.error(("tenantHeader",), "is not the name of a header")
         if any(ord(character) < ord(" ") for character in config.tenant):
@@ -265,17 +298,30 @@ def _options(place: _Place, config: provider_sections.Connection) -> metric_prov
     if isinstance(config, provider_sections.NewRelicConfig):
         given["insights"] = config.api == "insights"
     options: metric_providers.Options = base_sections.value_of(config.definition, config, **given)
+    _check_options(place, options)
+    return options
+
+
+def _check_options(place: _Place, options: metric_providers.Options) -> None:
     match options:
         case metric_providers.PrometheusOptions():
             _check_prometheus(place, options)
         case metric_providers.CloudWatchOptions() if not _REGION.fullmatch(options.region):
             place.error(("region",), "is not the name of a region", "write eu-central-1")
+        case metric_providers.ElasticsearchOptions():
+            if not all(map(_INDEX.fullmatch, options.index.split(","))):
+                message = "is not the name of an index, data stream or alias"
+                place.error(("index",), message, "write logs-shop-*")
+        case metric_providers.StackdriverOptions():
+            if not _PROJECT.fullmatch(options.project):
+                place.error(("project",), "is not the id of a project", "write shop-123456")
+            if wrong := _wrong_address(options.metadata_address):
+                place.error(("metadataAddress",), wrong)
         case metric_providers.HttpOptions():
             try:
                 json_paths.parse(options.json_path)
             except ValueError as error:
                 place.error(("jsonPath",), str(error), "write $.data.value")
-    return options
 
 
 def _check_prometheus(place: _Place, options: metric_providers.PrometheusOptions) -> None:

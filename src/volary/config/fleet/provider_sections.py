@@ -38,8 +38,8 @@ class Connection(base_sections.Section):
     misplaced: ClassVar[Mapping[str, str]] = _misplaced("password", "token")
 
     address: str = options.option(
-        "Where it is; `${CLUSTER}` stands for the cluster's name. Datadog, CloudWatch and New "
-        "Relic have one of their own.",
+        "Where it is; `${CLUSTER}` stands for the cluster's name. Datadog, CloudWatch, New "
+        "Relic and Stackdriver have one of their own.",
         "",
     )
     addresses: dict[str, str] = options.option(
@@ -83,13 +83,18 @@ class Connection(base_sections.Section):
     )
 
 
-class PrometheusConfig(Connection, of=metric_providers.PrometheusOptions):
-    """Prometheus, and what speaks like it: Thanos, Mimir, VictoriaMetrics."""
+class TenantConnection(Connection):
+    """What the `config` of systems with tenants has."""
 
-    tenant: str = options.option("Tenant of Mimir, Cortex or Thanos.", "")
+    tenant: str = options.option("Tenant, where there are several (Mimir, Thanos, Loki).", "")
     tenant_header: str = options.option(
         "Header of the tenant; of Thanos: `THANOS-TENANT`.", "X-Scope-OrgID"
     )
+
+
+class PrometheusConfig(TenantConnection, of=metric_providers.PrometheusOptions):
+    """Prometheus, and what speaks like it: Thanos, Mimir, VictoriaMetrics."""
+
     metrics: metric_providers.Metrics | None
 
 
@@ -151,6 +156,43 @@ class DynatraceConfig(Connection, of=metric_providers.DynatraceOptions):
     """Dynatrace; its token is `tokenFile` or `tokenEnv`."""
 
 
+class LokiConfig(TenantConnection, of=metric_providers.LokiOptions):
+    """Loki: metrics of logs, by LogQL."""
+
+
+class ElasticsearchConfig(Connection, of=metric_providers.ElasticsearchOptions):
+    """Elasticsearch and OpenSearch: counts of logs."""
+
+    misplaced: ClassVar[Mapping[str, str]] = _misplaced("password", "token", "apiKey")
+
+    api_key_file: str = options.option("A file with an API key, in its encoded form.", "")
+    api_key_env: Variable = options.option("The variable with it.", "")
+
+
+class TempoConfig(TenantConnection, of=metric_providers.TempoOptions):
+    """Tempo: metrics of traces, by TraceQL."""
+
+
+class StackdriverConfig(Connection, of=metric_providers.StackdriverOptions):
+    """Google Cloud Monitoring."""
+
+    misplaced: ClassVar[Mapping[str, str]] = _misplaced("password", "token", "serviceAccountKey")
+
+    language: Annotated[metric_providers.Language, pydantic.BeforeValidator(_lower)]
+    service_account_key_file: str = options.option(
+        "A file with the key of a service account, JSON. Default: the identity that the machine or "
+        "the pod has by itself (Workload Identity).",
+        "",
+    )
+    service_account_key_env: Variable = options.option("The variable with it, on one line.", "")
+
+
+class SplunkConfig(Connection, of=metric_providers.SplunkOptions):
+    """Splunk Observability Cloud, by SignalFlow; its token is `tokenFile` or `tokenEnv`."""
+
+    realm: str = options.option("Such as `us1`, in place of an address.", "")
+
+
 class HttpConfig(Connection, of=metric_providers.HttpOptions):
     """Any system that answers with JSON."""
 
@@ -163,6 +205,11 @@ CONFIGS: Mapping[metric_providers.ProviderType, type[Connection]] = {
     metric_providers.ProviderType.GRAPHITE: GraphiteConfig,
     metric_providers.ProviderType.INFLUXDB: InfluxDbConfig,
     metric_providers.ProviderType.DYNATRACE: DynatraceConfig,
+    metric_providers.ProviderType.LOKI: LokiConfig,
+    metric_providers.ProviderType.ELASTICSEARCH: ElasticsearchConfig,
+    metric_providers.ProviderType.TEMPO: TempoConfig,
+    metric_providers.ProviderType.STACKDRIVER: StackdriverConfig,
+    metric_providers.ProviderType.SPLUNK: SplunkConfig,
     metric_providers.ProviderType.HTTP: HttpConfig,
 }
 

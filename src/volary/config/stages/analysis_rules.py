@@ -16,6 +16,7 @@ from volary.config.stages import (
     condition_rules,
     history_rules,
     http_queries,
+    job_rules,
     look_limits,
     metric_sections,
     pod_rules,
@@ -246,6 +247,7 @@ def _place(
 
 
 def _rule(place: _Place[metric_sections.Metric], interval: timedelta | None) -> analysis.Rule:
+    place = replace(place, entry=job_rules.filled(place.reading, place.entry, place.path))
     read, reading, path = place.entry, place.reading, place.path
     name = read.name or place.name
     rule = base_sections.value_of(
@@ -429,8 +431,9 @@ def _check_times(place: _Place[Entry], *, given: timedelta | None) -> None:
     else:
         check_unit(reading, read.interval, (*path, "interval"), least=SHORTEST)
     check_unit(reading, read.timeout, (*path, "timeout"))
-    if read.timeout > _LONGEST_QUERY:
-        reading.error((*path, "timeout"), "must be at most 5m")
+    is_job = getattr(read, "job", None) is not None
+    if read.timeout > (job_rules.LONGEST if is_job else _LONGEST_QUERY):
+        reading.error((*path, "timeout"), f"must be at most {'1h' if is_job else '5m'}")
 
 
 def check_unit(

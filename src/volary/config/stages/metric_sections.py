@@ -71,6 +71,7 @@ class Metric(base_sections.Section, of=analysis.Rule):
         "Time between two looks, and what each of them is about.", None
     )
     timeout: timedelta
+    job: analysis.MetricJob | None
     expected: Expected | None
     deviation: analysis.Deviation | None = options.option(
         "Which difference is bad when compared: `HIGH` (errors, latency), `LOW` (success rate, "

@@ -5,6 +5,7 @@ nobody knows, or one without a value, is an error and never an empty text, becau
 a hole in it would measure something else.
 """
 
+import json as json_text
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +36,9 @@ NAMES: Mapping[str, str] = {
     "route": "route",
     "interval": "interval",
     "cluster": "cluster",
+    "run": "run",
+    "commit": "commit",
+    "context": "context",
 }
 _FORMS = ("variables.x", ".AppCustomArgs.x", ".VariantCustomArgs.x")
 _SHOWN = 60
@@ -61,6 +65,31 @@ class Values:
     #: Of the query for every variant, and for this one.
     arguments: Mapping[str, str] = field(default_factory=dict)
     variant_arguments: Mapping[str, str] = field(default_factory=dict)
+    metric: str = ""
+    #: Of the release; empty: there is none, the metric is tried out.
+    run: str = ""
+    commit: str = ""
+    #: Of the application.
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def context(self) -> str:
+        """All of it as an object of JSON on one line, for whoever is asked to judge by himself."""
+        context = {
+            "application": self.application,
+            "labels": dict(self.labels),
+            "metric": self.metric,
+            "cluster": self.cluster,
+            "namespace": self.namespace,
+            "variant": self.variant,
+            "workload": self.workload,
+            "service": self.service,
+            "interval": interval_text(self.interval),
+            "arguments": {**self.arguments, **self.variant_arguments},
+            "run": self.run,
+            "commit": self.commit,
+        }
+        return json_text.dumps(context, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from volary.controller.api import representations
 from volary.controller.api.commands import command_client
 from volary.controller.fleet import cluster_registry, taint_commands
 from volary.model import errors, json
-from volary.model.fleet import cluster_health, fleets, taints
+from volary.model.fleet import cluster_health, fleets, selectors, taints
 
 
 class ClusterTaint(representations.Representation, frozen=True):
@@ -62,6 +62,7 @@ class Cluster(representations.Representation, frozen=True):
 
     name: str
     labels: Mapping[str, str]
+    #: Where it is, as the fleet says it or its labels of the same names.
     provider: str
     region: str
     zones: tuple[str, ...]
@@ -95,7 +96,8 @@ class ClusterApplication(representations.Representation, frozen=True):
     #: Of the application as a whole.
     status: str
     reason: str
-    #: The commit that it is on there; empty: nobody knows.
+    #: The commit that it is on there, also where its run under way has brought it; empty: nobody
+    #: knows.
     commit: str
     #: The last completed release; another one: the cluster has not got it.
     completed: str
@@ -175,6 +177,9 @@ class ClusterService:
         return representations.build(
             Cluster,
             member,
+            provider=_place(member, "provider"),
+            region=_place(member, "region"),
+            zones=member.zones or tuple(sorted(selectors.field_values(member, "zone"))),
             status=state.value,
             reason="suspended in the fleet" if suspended else known.reason or _unseen(known),
             since=known.since,
@@ -190,6 +195,11 @@ class ClusterService:
         if self.register.is_leader:
             return "version and capacity are read once the cluster has answered"
         return "version and capacity are known to the leader only, and this server is on standby"
+
+
+def _place(member: fleets.Cluster, key: str) -> str:
+    """Return a field of a cluster; its label of the same name counts when it is not set."""
+    return next(iter(selectors.field_values(member, key)), "")
 
 
 def _facts(known: cluster_facts.ClusterFacts | None) -> ClusterFacts | None:

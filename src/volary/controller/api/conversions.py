@@ -46,6 +46,7 @@ def of_application(known: records.ApplicationRecord) -> representations.Applicat
         paused=run_admission.describe_pause(pause) if pause else "",
         missing=cluster_releases.missing_reasons(application_status.releases),
         cause="",
+        run_status="",
     )
 
 

@@ -96,6 +96,8 @@ class Application(Representation, frozen=True):
     #: What the run under way is at or waits for, with the cluster and what is seen there; empty:
     #: none is under way.
     cause: str
+    #: How that run is, such as ``waiting``; empty: none is under way.
+    run_status: str
 
 
 class Fetched(Representation, frozen=True):

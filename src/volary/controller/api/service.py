@@ -135,10 +135,7 @@ class Service:
         shown = page.map(conversions.of_application)
         busy = [item.name for item in shown.items if item.status in _UNDER_WAY][:_MOST_CAUSES]
         caused = [
-            structs.replace(item, cause=await self._cause_under_way(item.run))
-            if item.name in busy
-            else item
-            for item in shown.items
+            await self._with_cause(item) if item.name in busy else item for item in shown.items
         ]
         return records.Page(tuple(caused), shown.cursor)
 
@@ -195,8 +192,9 @@ class Service:
 
     async def applications_on(
         self, cluster: str
-    ) -> AsyncIterator[tuple[representations.Application, cluster_service.ClusterApplication]]:
-        """Yield the applications on a cluster by name, each with what it has there."""
+    ) -> list[tuple[representations.Application, cluster_service.ClusterApplication]]:
+        """Return the applications on a cluster by name, each with what it has there."""
+        found: list[tuple[representations.Application, cluster_service.ClusterApplication]] = []
         async for known in pagination.every(
             lambda cursor: self.store.applications.list(
                 records.ApplicationFilter(), cursor=cursor, limit=500
@@ -206,10 +204,9 @@ class Service:
                 continue
             status = application_statuses.of_record(known)
             if cluster in status.present_on:
-                yield (
-                    conversions.of_application(known),
-                    conversions.of_cluster_application(known, status, cluster),
-                )
+                shown = conversions.of_cluster_application(known, status, cluster)
+                found.append((conversions.of_application(known), shown))
+        return found
 
     async def application(self, name: str) -> representations.Application:
         """Return one application.
@@ -217,8 +214,7 @@ class Service:
         Raises:
             refusals.NotFound: There is none of that name.
         """
-        shown = conversions.of_application(await self._application(name))
-        return structs.replace(shown, cause=await self._cause_under_way(shown.run))
+        return await self._with_cause(conversions.of_application(await self._application(name)))
 
     async def commits(
         self, application: str, *, cursor: str = "", limit: int = 50
@@ -562,12 +558,13 @@ class Service:
     async def _application(self, name: str) -> records.ApplicationRecord:
         return refusals.required(await self.store.applications.get(name), "application", name)
 
-    async def _cause_under_way(self, run_id: str) -> str:
-        """Return what an application's run waits for; empty: it has ended, or there is none."""
-        summary = await self.store.runs.summary(run_id) if run_id else None
+    async def _with_cause(self, shown: representations.Application) -> representations.Application:
+        """Return an application with what its run under way waits for, if there is one."""
+        summary = await self.store.runs.summary(shown.run) if shown.run else None
         if summary is None or summary.head.finished is not None:
-            return ""
-        return await self._cause(run_id)
+            return shown
+        cause, status = await self._cause(shown.run), summary.head.status.value
+        return structs.replace(shown, cause=cause, run_status=status)
 
     async def _cause(self, run_id: str) -> str:
         """Return what a run under way waits for, with the cluster and what is seen there."""

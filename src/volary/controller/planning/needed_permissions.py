@@ -2,7 +2,8 @@
 
 What is waited for is listed and watched. Copies of variants are listed to be deleted by their
 clean-up, and where a stage prunes, the kinds of its set are. Objects that are adopted are kept in
-Secrets until the run has ended, and the inventory names them.
+Secrets until the run has ended, and the inventory names them. Where a metric is a Job, that is
+created, watched and deleted, and the pods of one that failed are read.
 
 That writing is allowed, dry runs find out. Of somebody who is impersonated it is asked for as well:
 they rarely may do everything, and who gives them rights wants to see all that is missing at once.
@@ -10,11 +11,13 @@ they rarely may do everything, and who gives them rights wants to see all that i
 
 from collections.abc import Iterator, Sequence
 
+from volary.analysis.metering import query_names
 from volary.clusters.api import discovery
 from volary.clusters.client import clients, resource_mapping
 from volary.clusters.inventory import pruning
 from volary.clusters.observe import permissions
 from volary.clusters.watching import waits
+from volary.config.crosscheck import metric_providers
 from volary.model import applications, errors
 from volary.model.pipeline import variant
 from volary.stages.runtime import stage_runners
@@ -25,6 +28,8 @@ _KEEPING = (("Secret", ("list", "create", "patch", "delete")), ("ConfigMap", ("c
 _INVENTORY = ("list", "create", "patch")
 #: What an object is read and applied with.
 _WRITING = ("get", "create", "patch")
+#: What the Job of a metric is run with.
+_JOBS = {("batch", "Job"): ("create", "list", "watch", "delete"), ("", "Pod"): ("list",)}
 _COPIES = (variant.Variant.CANARY, variant.Variant.BASELINE)
 
 
@@ -48,6 +53,7 @@ async def check(
     for kind, verbs in _KEEPING if keeps_in else ():
         resource = await resource_mapping.require(client, "", kind)
         wanted += [permissions.Permission(verb, resource, keeps_in) for verb in verbs]
+    wanted += await _of_jobs(client, rollouts, application)
     for rollout in rollouts:
         mapped = await resource_mapping.map_manifests(client, rollout.manifests, refresh=False)
         for placed in mapped.mapped:
@@ -65,6 +71,25 @@ async def check(
         )
         for permission in lacking
     )
+
+
+async def _of_jobs(
+    client: clients.Client,
+    rollouts: Sequence[stage_runners.Rollout],
+    application: applications.Application,
+) -> Sequence[permissions.Permission]:
+    """Return what Jobs of metrics need, where there are some."""
+    if all(rule.job is None for _, rule in metric_providers.all_rules(application)):
+        return ()
+    manifests = next((rollout.manifests for rollout in rollouts), ())
+    names = query_names.find(application, manifests, namespace=client.namespace)
+    return [
+        permissions.Permission(
+            verb, await resource_mapping.require(client, group, kind), names.namespace
+        )
+        for (group, kind), verbs in _JOBS.items()
+        for verb in verbs
+    ]
 
 
 def _problems_of(

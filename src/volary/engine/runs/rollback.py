@@ -47,6 +47,26 @@ def _holds(run: state.Run, name: str) -> bool:
     return promoted and not failed
 
 
+def clusters_promoted(run: state.Run) -> tuple[str, ...]:
+    """Return the clusters whose users have the run's commit, as far as the run has got by now.
+
+    What is shown while it is under way. It proves nothing: what comes after it may fail yet.
+    """
+    back = {task.target for task in run.rollback.tasks} if run.rollback else set()
+    return tuple(
+        cluster.name
+        for cluster in run.clusters
+        if not (cluster.left_out or cluster.rolled_back or cluster.name in back)
+        # A run that takes another one back begins with what that one did.
+        and (cluster.touched or not run.rollback_of)
+        and any(
+            task.status is statuses.TaskStatus.SUCCEEDED
+            for stage in run.stages
+            if stage.stage.kind.promotes and (task := stage.task(cluster.name)) is not None
+        )
+    )
+
+
 def _is_needed(run: state.Run, kind: stage_kind.StageKind[Any]) -> bool:
     """Say whether a cluster holds the release once it has passed such a stage."""
     return kind.proves_wave if run.waves else kind.promotes

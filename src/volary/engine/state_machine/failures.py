@@ -1,6 +1,6 @@
 """What makes a stage or run a failure, or less than a success, and the sentence about it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from volary.engine.runs import counters, state
 from volary.model import phrases
@@ -25,9 +25,8 @@ def of_stage(run: state.Run) -> tuple[state.TaskState, ...]:
 
 
 def sentence(failed: tuple[state.TaskState, ...]) -> str:
-    """Return ``eu: the image cannot be pulled; us: …``, at most three of them."""
-    reasons = (f"{task.target}: {task.reason or task.status.value}" for task in failed)
-    return phrases.first_of(reasons, _MOST_REASONS, "; ")
+    """Return ``us and eu: the image cannot be pulled; asia: …``, at most three reasons."""
+    return _by_reason((task.target, task.reason or task.status.value) for task in failed)
 
 
 def cause(run: state.Run) -> str:
@@ -58,8 +57,13 @@ def undone(run: state.Run) -> Mapping[str, str]:
 
 def undone_sentence(run: state.Run) -> str:
     """Return ``us and eu: nothing is pruned: …``, each reason once; empty: nothing was left."""
+    return _by_reason(undone(run).items())
+
+
+def _by_reason(said: Iterable[tuple[str, str]]) -> str:
+    """Return what is said of clusters, with all of which the same is said beside each other."""
     clusters: dict[str, list[str]] = {}
-    for name, why in undone(run).items():
+    for name, why in said:
         clusters.setdefault(why, []).append(name)
     reasons = (f"{phrases.join_names(names)}: {why}" for why, names in clusters.items())
     return phrases.first_of(reasons, _MOST_REASONS, "; ")

@@ -50,8 +50,9 @@ async def _application_counts(
 ) -> Counter[str]:
     """Return how many applications are on each cluster, of those that may be seen."""
     counts: Counter[str] = Counter()
-    service = server_state.of(request).service
-    for application, clusters in await service.applications_by_cluster():
+    here = server_state.of(request)
+    everywhere = await here.read("applications by cluster", here.service.applications_by_cluster)
+    for application, clusters in everywhere:
         if person.shows(application):
             counts.update(clusters)
     return counts
@@ -70,16 +71,20 @@ async def list_cluster_applications(
     limit: paging.Limit = 50,
 ) -> responses.Response:
     """List what runs on a cluster, by name."""
-    service, person = server_state.of(request).service, visibility.of(request)
+    here, person = server_state.of(request), visibility.of(request)
+    service = here.service
     visible = (await person.clusters()).of([await service.fleet.get(cluster)])
     refusals.required(next(iter(visible), None), "cluster", cluster)
-    there = [
-        shown
-        async for application, shown in service.applications_on(cluster)
-        if person.shows(application)
-    ]
+    everyone = await here.read(
+        ("applications on", cluster), lambda: service.applications_on(cluster)
+    )
+    there = [shown for application, shown in everyone if person.shows(application)]
     page = paging.cut(there, lambda shown: shown.name, cursor, limit)
-    return encoding.many(request, page.items, page.cursor)
+    brought = await service.overview.commits_brought(cluster, [shown.name for shown in page.items])
+    items = tuple(
+        structs.replace(shown, commit=brought.get(shown.name, shown.commit)) for shown in page.items
+    )
+    return encoding.many(request, items, page.cursor)
 
 
 @router.get(
@@ -98,7 +103,7 @@ async def preview_cluster(
     refusals.required(next(iter(visible), None), "cluster", cluster)
     names = [
         shown.name
-        async for application, shown in service.applications_on(cluster)
+        for application, shown in await service.applications_on(cluster)
         if person.shows(application)
     ]
     return encoding.one(request, await service.placements.preview(action, cluster, names))

@@ -27,7 +27,7 @@ from volary.model import analysis, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
-from volary.stages.judgement import findings, http_checks, pod_metrics
+from volary.stages.judgement import findings, http_checks, job_metrics, pod_metrics
 from volary.stages.runtime import contexts
 
 #: A query that can be asked about any stretch of time.
@@ -111,12 +111,17 @@ class Judge:
     http: Mapping[str, analysis.HttpCheck] = field(default_factory=dict)
     #: Asks the cluster about pods; None: there is none to be asked.
     pods: pod_metrics.PodMetrics | None = None
+    #: Runs Jobs in the cluster; None: there is no release to run them for.
+    jobs: job_metrics.JobMetrics | None = None
     #: When the last successful analysis began; None: there was none.
     previous: datetime | None = None
     #: How the verdicts become one; None: each of them decides.
     scoring: analysis.Scoring | None = None
     #: Looks are in the past: nothing can be asked about now.
     is_past: bool = False
+    #: Of the release; empty: there is none.
+    run: str = ""
+    commit: str = ""
     _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
     _told_score: str = ""
@@ -377,6 +382,8 @@ class Judge:
             names=self.names,
             side=side.variant,
             role=side.role,
+            run=self.run,
+            commit=self.commit,
             time=at,
             until=until,
             is_past=self.is_past,
@@ -384,11 +391,12 @@ class Judge:
         )
         if not side.target:
             return question.nothing(rule.query, "every cluster of the run has this release")
+        limit = rule.timeout if rule.job is None else rule.timeout + job_metrics.GRACE
         try:
-            async with asyncio.timeout(rule.timeout.total_seconds()):
+            async with asyncio.timeout(limit.total_seconds()):
                 return await self._ask(question)
         except TimeoutError:
-            return question.failure(f"no answer within {rule.timeout.total_seconds():g} s")
+            return question.failure(f"no answer within {limit.total_seconds():g} s")
         except errors.VolaryError as error:
             return question.failure(str(error))
 
@@ -397,6 +405,10 @@ class Judge:
         if name in self.http:
             reach = self.context.options.permissions.reach
             return await http_checks.measure(self.http[name], question, reach)
+        if question.rule.job is not None:
+            if self.jobs is None:
+                return question.failure("a Job is run for a release only")
+            return await self.jobs.measure(question)
         if not question.rule.is_of_pods:
             return await self.context.meter.measure(question)
         if self.pods is None:
@@ -444,6 +456,9 @@ async def open_judge(
     Raises:
         errors.VolaryError: The application cannot be rendered.
     """
+    stage = f"{context.task.run_id}/{context.task.stage_id}/{context.target}"
+    grace = context.options.image_grace
+    jobs = job_metrics.JobMetrics(context.client, stage, context.report, grace)
     source = await context.target_source()
     home = namespace or context.client.namespace
     running: list[manifest.Manifest] = []
@@ -461,6 +476,9 @@ async def open_judge(
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={http_check.rule.name: http_check for http_check in options.http},
         pods=pods,
+        jobs=jobs,
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
         scoring=options.scoring,
+        run=context.task.run_id,
+        commit=context.task.commit,
     )

@@ -58,7 +58,13 @@ async def test_recorded_answers(
 
 def says(folder: Path, case: dict[str, Any]) -> scripted_server.Handler:
     file = next(folder.glob("answer.*"))
-    kind = {".json": "application/json", ".csv": "text/csv", ".xml": "text/xml"}
+    kind = {
+        ".json": "application/json",
+        ".csv": "text/csv",
+        ".xml": "text/xml",
+        ".txt": "text/plain",
+        ".sse": "text/event-stream",
+    }
     content_type = kind.get(file.suffix, "text/html")
 
     async def answer(asked: scripted_server.Asked) -> aiohttp.web.StreamResponse:

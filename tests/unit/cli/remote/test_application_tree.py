@@ -73,3 +73,26 @@ def test_over_clusters_those_that_differ_are_counted() -> None:
 
     assert a.endswith("2 healthy; 1 not as Git says")
     assert b.endswith("2 healthy")
+
+
+def test_who_follows_a_tree_is_told_of_an_object_when_there_is_something_new_to_say() -> None:
+    before = {"us": cluster("us", node("ConfigMap", "a", ""), node("ConfigMap", "b", ""))}
+    compared = cluster(
+        "us",
+        node("ConfigMap", "a", "inSync"),
+        node("ConfigMap", "b", "differs"),
+        node("ConfigMap", "c", "inSync"),
+    )
+
+    told = list(application_tree.changes(before, {"removed": [], "cluster": compared}))
+    again = list(application_tree.changes({"us": compared}, {"removed": [], "cluster": compared}))
+    gone = list(
+        application_tree.changes({"us": compared}, {"removed": ["uid-a"], "cluster": cluster("us")})
+    )
+
+    assert told == [
+        "us  ConfigMap web/b  healthy  not as Git says",
+        "us  ConfigMap web/c  healthy  ",
+    ]
+    assert again == []
+    assert gone == ["us  ConfigMap web/a  is gone"]

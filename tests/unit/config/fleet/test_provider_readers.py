@@ -36,6 +36,12 @@ analysisProviders:
 - {name: trace, type: dynatrace, config: {address: "https://d", tokenEnv: T}}
 - {name: paper, type: graphite, config: {address: "http://g"}}
 - {name: own, type: http, config: {address: "http://h", jsonPath: "$.a[0]"}}
+- {name: lines, type: loki, config: {address: "http://l", tenant: web, tokenEnv: T}}
+- {name: found, type: elasticsearch, config: {address: "http://e", index: "a,b-*", apiKeyFile: k}}
+- {name: spans, type: tempo, config: {address: "http://t", tenant: w, tenantHeader: X-Team}}
+- {name: google, type: stackdriver, config: {project: shop-1, serviceAccountKeyFile: k.json}}
+- {name: flow, type: splunk, config: {realm: us1, tokenFile: t}}
+- {name: stream, type: splunk, config: {address: "https://s", tokenEnv: T}}
 """
 PIPED = """
 apiVersion: pipecd.dev/v1beta1
@@ -61,9 +67,10 @@ def test_providers_are_read() -> None:
     found = fleet_files.parse(FLEET, file="fleet.yaml", directory="conf").require()
 
     assert [each.name for each in found.providers] == [
-        *("prometheus", "old", "dog", "watch", "relic", "flux", "trace", "paper", "own")
+        *("prometheus", "old", "dog", "watch", "relic", "flux", "trace", "paper", "own"),
+        *("lines", "found", "spans", "google", "flow", "stream"),
     ]
-    prometheus, old, dog, watch, relic, flux, trace, _, own = found.providers
+    prometheus, old, dog, watch, relic, flux, trace, _, own = found.providers[:9]
     assert prometheus == metric_providers.Provider(
         "prometheus",
         metric_providers.ProviderType.PROMETHEUS,
@@ -103,6 +110,21 @@ def test_providers_are_read() -> None:
     assert not flux.access.token
     assert trace.options == metric_providers.DynatraceOptions(Secret(variable="T"))
     assert own.options == metric_providers.HttpOptions("$.a[0]")
+    lines, documents, spans, google, flow, stream = found.providers[9:]
+    assert lines.access.headers == {"X-Scope-OrgID": "web"}
+    assert lines.access.token == Secret(variable="T")
+    assert documents.options == metric_providers.ElasticsearchOptions(
+        "a,b-*", api_key=Secret("conf/k")
+    )
+    assert spans.access.headers == {"X-Team": "w"}
+    assert google.access.address == "https://monitoring.googleapis.com"
+    assert google.options == metric_providers.StackdriverOptions(
+        "shop-1", service_account_key=Secret("conf/k.json")
+    )
+    assert flow.access.address == "https://stream.us1.signalfx.com"
+    assert flow.options == metric_providers.SplunkOptions(Secret("conf/t"))
+    assert not flow.access.token
+    assert stream.access.address == "https://s"
 
 
 def test_providers_of_a_piped_file_are_read() -> None:
@@ -178,6 +200,58 @@ analysisProviders:
             {"type": "http", "config": {"address": "http://x", "jsonPath": "$..a"}},
             "'..a' is not understood",
         ),
+        ({"type": "elasticsearch", "config": {"address": "http://x"}}, "config.index: is required"),
+        *(
+            (
+                {"type": "elasticsearch", "config": {"address": "http://x", "index": index}},
+                "config.index: is not the name of an index",
+            )
+            for index in ("a/_search", "../x", "_all", "a b", "a,", "a?q")
+        ),
+        (
+            {
+                "type": "elasticsearch",
+                "config": {"address": "http://x", "index": "a", "apiKeyEnv": "A", "tokenEnv": "B"},
+            },
+            "config.apiKeyEnv: another proof is given too",
+        ),
+        ({"type": "stackdriver", "config": {}}, "config.project: is required"),
+        ({"type": "stackdriver", "config": {"project": "a/b"}}, "is not the id of a project"),
+        (
+            {"type": "stackdriver", "config": {"project": "a", "metadataAddress": "metadata"}},
+            "config.metadataAddress: must be an address with https:// or http://",
+        ),
+        (
+            {
+                "type": "stackdriver",
+                "config": {"project": "a", "username": "u", "passwordEnv": "P"},
+            },
+            "stackdriver is not asked with a password",
+        ),
+        (
+            {"type": "stackdriver", "config": {"project": "a", "language": "sql"}},
+            "config.language: must be 'mql' or 'promql'",
+        ),
+        (
+            {
+                "type": "stackdriver",
+                "config": {"project": "a", "serviceAccountKeyFile": "k", "tokenFile": "t"},
+            },
+            "config.serviceAccountKeyFile: another proof is given too",
+        ),
+        ({"type": "splunk", "config": {"realm": "us1"}}, "config.tokenFile: is required"),
+        ({"type": "splunk", "config": {"tokenEnv": "T"}}, "config.address: is required"),
+        (
+            {"type": "splunk", "config": {"tokenEnv": "T", "realm": "us1.example/"}},
+            "config.realm: is not the name of a realm",
+        ),
+        (
+            {
+                "type": "splunk",
+                "config": {"tokenEnv": "T", "realm": "us1", "address": "https://x"},
+            },
+            "config.realm: address and realm are both given",
+        ),
     ],
 )
 def test_mistakes_are_named(entry: dict[str, object], expected: str) -> None:
@@ -244,16 +318,61 @@ GOOD = "name: errors, interval: 1m, expected: {max: 1}"
             "error: the query needs the argument team, which has no value",
         ),
         (f"{{{GOOD}, query: '{{{{ tagret }}}}'}}", ["a"], "error: {{ tagret }} is not known"),
+        (f"{{{GOOD}, query: 'app:{{{{ name }}}} AND x'}}", ["elasticsearch"], ""),
+        (
+            f"""{{{GOOD}, query: '{{app="x"}} |= "rate(x)"'}}""",
+            ["loki"],
+            "warning: errors: its query finds lines of logs, and no numbers",
+        ),
+        (f"""{{{GOOD}, query: 'sum(rate({{app="x"}} |= "e" [1m])) or vector(0)'}}""", ["loki"], ""),
+        (
+            f"""{{{GOOD}, query: '{{name="| rate()"}}'}}""",
+            ["tempo"],
+            "warning: errors: its query finds traces, and no numbers",
+        ),
+        (
+            f"""{{{GOOD}, query: '{{status=error}} | avg_over_time(duration) by (x)'}}""",
+            ["tempo"],
+            "",
+        ),
+        (
+            f"""{{{GOOD}, query: "data('publish')"}}""",
+            ["splunk"],
+            "warning: errors: its program publishes nothing",
+        ),
+        (f"""{{{GOOD}, query: "data('x').publish()"}}""", ["splunk"], ""),
+        (
+            f"""{{{GOOD}, query: '{{"term": {{"app": "{{{{ name }}}}"}}}}'}}""",
+            ["elasticsearch"],
+            "",
+        ),
+        (
+            f"""{{{GOOD}, query: '{{"term": {{"app": "x"}}'}}""",
+            ["elasticsearch"],
+            "error: errors: elasticsearch is not asked: its query begins as JSON and is none",
+        ),
+        (
+            f"""{{{GOOD}, query: '{{"query": {{}}}}'}}""",
+            ["elasticsearch"],
+            "error: errors: elasticsearch is not asked: its query has another query around it",
+        ),
+        (
+            f"""{{{GOOD}, query: '{{"term": {{}}, "size": 0}}'}}""",
+            ["elasticsearch"],
+            "error: errors: elasticsearch is not asked: its query is not one clause",
+        ),
     ],
 )
 def test_metrics_that_can_never_be_asked_are_found_before(
     metric: str, providers: list[str], expected: str
 ) -> None:
+    more = {"elasticsearch": {"index": "logs-*"}, "splunk": {"tokenEnv": "T"}}
+    types = ("graphite", "elasticsearch", "loki", "tempo", "splunk")
     listed = [
         {
             "name": each,
-            "type": "graphite" if each == "graphite" else "prometheus",
-            "config": {"address": "http://x"},
+            "type": each if each in types else "prometheus",
+            "config": {"address": "http://x", **more.get(each, {})},
         }
         for each in providers
     ]

@@ -245,6 +245,47 @@ async def test_who_may_do_all_that_a_run_does_is_not_refused(
     assert await lacking(given, tmp_path / "limited", *rules) == ()
 
 
+MEASURED = """\
+apiVersion: volary.dev/v1
+kind: Application
+metadata: {name: simple}
+spec:
+  pipeline:
+    stages:
+    - {name: K8S_CANARY_ROLLOUT}
+    - name: ANALYSIS
+      with:
+        duration: 5m
+        metrics:
+        - name: smoke-test
+          interval: 1m
+          job: {spec: {template: {spec: {containers: [{name: check, image: "check:v1"}]}}}}
+    - {name: K8S_PRIMARY_ROLLOUT}
+    - {name: K8S_CANARY_CLEAN}
+"""
+
+
+async def test_who_measures_by_a_job_has_to_be_allowed_to_run_it(
+    given: command_world.World, tmp_path: Path
+) -> None:
+    (given.directory / "app.pipecd.yaml").unlink()
+    given.write({"volary.yaml": MEASURED}, message="Measure")
+    rules = (
+        ("apps", "deployments", f"{WRITES} watch delete"),
+        ("", "configmaps", f"{WRITES} delete"),
+        ("", "services", WRITES),
+    )
+    problems = await lacking(given, tmp_path / "limited", *rules)
+
+    assert {problem.message for problem in problems} == {
+        *(
+            f"cluster us: the user may not {verb} jobs.batch in namespace default"
+            for verb in ("create", "list", "watch", "delete")
+        ),
+        "cluster us: the user may not list pods in namespace default",
+    }
+
+
 async def test_only_who_adopts_needs_to_keep_objects_in_secrets(
     given: command_world.World, tmp_path: Path
 ) -> None:

@@ -1,7 +1,8 @@
 """Who holds the release of a run that did not succeed everywhere."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -98,3 +99,36 @@ def test_a_cluster_holds_the_release_unless_something_failed_after_it_had_begun(
     run = played(plan, ">> start\n>> us succeeded\n>> eu succeeded\n" + analysis)
 
     assert rollback.clusters_with_release(run) == expected
+
+
+def test_what_is_under_way_has_promoted_clusters_before_it_is_proven(
+    played: Callable[[run_builder.RunSpec, str], state.Run],
+) -> None:
+    """In waves the gate proves it; users have the release before."""
+    plan = waves(policies.OnFailure.ROLLBACK_WAVE)
+    at_first_gate = played(plan, ">> start\n>> us succeeded")
+    at_second_gate = played(plan, FIRST_IS_DONE + ">> eu succeeded\n>> asia succeeded")
+    going_back = played(plan, FIRST_IS_DONE + ">> eu failed: no image\n>> asia succeeded")
+
+    assert rollback.clusters_promoted(at_first_gate) == ("us",)
+    assert rollback.clusters_with_release(at_first_gate) == ()
+    assert rollback.clusters_promoted(at_second_gate) == ("us", "eu", "asia")
+    assert going_back.rollback is not None
+    assert rollback.clusters_promoted(going_back) == ("us",)
+
+
+def test_a_run_that_takes_another_one_back_has_promoted_only_what_it_has_to_take_back(
+    played: Callable[[run_builder.RunSpec, str], state.Run],
+) -> None:
+    groups = (run_builder.Group(("us", "eu")),)
+    plan = run_builder.RunSpec("shop", "new", groups, (SYNC,), "old")
+    done = played(plan, ">> start\n>> us succeeded\n>> eu succeeded")
+    clusters = tuple(replace(one, rolled_back=one.name == "us") for one in done.clusters)
+    partly_back = replace(done, clusters=clusters)
+
+    back = rollback.rollback_run(partly_back, "r2", "by ana", datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert rollback.clusters_promoted(partly_back) == ("eu",)
+    assert rollback.clusters_promoted(back) == tuple(
+        one.name for one in back.clusters if one.touched
+    )

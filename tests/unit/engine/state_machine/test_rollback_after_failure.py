@@ -95,6 +95,21 @@ def test_without_auto_rollback_everything_stays_as_it_is(begun: Make, converse: 
     )
 
 
+def test_what_several_clusters_say_alike_is_said_once(begun: Make, converse: Converse) -> None:
+    run = begun(on_failure=policies.OnFailure.STOP, stop_reason="autoRollback is off")
+    check(
+        converse,
+        run,
+        """
+        >> us failed: errors over 2 clusters
+        << stop eu gracefully: stopped: K8S_CANARY_ROLLOUT failed: us: errors over 2 clusters
+        >> eu failed untouched: errors over 2 clusters
+        << release
+        == failed: K8S_CANARY_ROLLOUT failed: us and eu: errors over 2 clusters; us stays as it is (autoRollback is off)
+        """,  # noqa: E501
+    )
+
+
 def test_the_rollback_has_a_deadline_of_its_own(begun: Make, converse: Converse) -> None:
     run = begun(rollback_timeout=timedelta(minutes=3), timeout=timedelta(minutes=1))
     check(

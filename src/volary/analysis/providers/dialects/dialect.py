@@ -15,6 +15,7 @@ Reveal = Callable[[metric_providers.Secret], str]
 MOST_POINTS = 11_000
 _SHOWN = 200
 _SHORTEST_LOOKBACK = timedelta(minutes=3)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class AnswerError(Exception):
@@ -32,6 +33,25 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     #: None: no body.
     body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """How a token is asked for, where one is needed before anything can be."""
+
+    #: The whole address.
+    address: str
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token that was granted, and for how long."""
+
+    value: str
+    lifetime: timedelta
 
 
 #: The points of one series, in the order of time.
@@ -59,6 +79,25 @@ class Dialect(ABC, Generic[Options]):
             errors.UserError: A secret cannot be read.
         """
 
+    def grant(self, reveal_document: Reveal, now: datetime) -> Grant | None:
+        """Return how a token is asked for; None: no other is needed than the settings have.
+
+        `reveal_document` reads a secret of several lines.
+
+        Raises:
+            AnswerError: The key in the settings is none.
+            errors.UserError: A secret cannot be read.
+        """
+        return None
+
+    def read_token(self, body: bytes) -> Token:
+        """Return the token of a good answer to `grant`.
+
+        Raises:
+            AnswerError: There is none in it.
+        """
+        raise AnswerError("was granted a token that it did not ask for")
+
     @abstractmethod
     def read(self, body: bytes) -> Sequence[Points]:
         """Return the series of a good answer; those without points may be left out.
@@ -73,17 +112,28 @@ class Dialect(ABC, Generic[Options]):
             decoded = decode(body)
         except AnswerError:
             return ""
-        for path in self.error_paths:
-            node: object = decoded
-            for step in path:
-                if isinstance(step, int):
-                    inner = items(node)
-                    node = inner[step] if step < len(inner) else None
-                else:
-                    node = mapping(node).get(step)
-            if words := shorten(node):
-                return words
-        return ""
+        return words_at(decoded, self.error_paths)
+
+
+def words_at(decoded: object, paths: Iterable[tuple[str | int, ...]]) -> str:
+    """Return the words at the first path that leads to some; nothing when none does."""
+    for path in paths:
+        node = decoded
+        for step in path:
+            if isinstance(step, int):
+                inner = items(node)
+                node = inner[step] if step < len(inner) else None
+            else:
+                node = mapping(node).get(step)
+        if words := shorten(node):
+            return words
+    return ""
+
+
+def plain_words(body: bytes) -> str:
+    """Return the words about an error of a system that writes plain text; no web page's."""
+    text = body[:1000].decode("utf-8", "replace").strip()
+    return "" if text.startswith("<") else shorten(text)
 
 
 def lookback(settings: metric_providers.Provider, asked: query.Query) -> datetime:
@@ -166,3 +216,8 @@ def timestamp(moment: datetime) -> str:
 def milliseconds(moment: datetime) -> int:
     """Return a moment as milliseconds since 1970."""
     return round(moment.timestamp() * 1000)
+
+
+def nanoseconds(moment: datetime) -> str:
+    """Return a moment as nanoseconds since 1970, exact to the microsecond."""
+    return str((moment - _EPOCH) // timedelta(microseconds=1) * 1000)

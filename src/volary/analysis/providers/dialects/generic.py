@@ -57,5 +57,7 @@ class Generic(dialect.Dialect[metric_providers.HttpOptions]):
             if isinstance(element, dict | list):
                 kind = "a list: add [*]" if isinstance(element, list) else "an object: name a field"
                 raise dialect.AnswerError(f"has, where the path leads, {kind}")
-            all_points.append(dialect.points([element]))
+            # Who judges by himself answers yes or no.
+            value = int(element) if isinstance(element, bool) else element
+            all_points.append(dialect.points([value]))
         return all_points

@@ -48,5 +48,4 @@ class Graphite(dialect.Dialect[metric_providers.GraphiteOptions]):
 
     def explain(self, body: bytes) -> str:
         """Return the words about an error, which are plain text."""
-        text = body[:1000].decode("utf-8", "replace").strip()
-        return "" if text.startswith("<") else dialect.shorten(text)
+        return dialect.plain_words(body)

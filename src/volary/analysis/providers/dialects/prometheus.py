@@ -12,7 +12,7 @@ from volary.model import metric_providers
 _LONGEST_ADDRESS = 1500
 _LONGEST_STEP = timedelta(minutes=1)
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-_KINDS = frozenset({"vector", "matrix", "scalar", "string"})
+_KINDS = frozenset({"vector", "matrix", "scalar", "string", "streams"})
 
 
 class Prometheus(dialect.Dialect[metric_providers.PrometheusOptions]):
@@ -28,41 +28,62 @@ class Prometheus(dialect.Dialect[metric_providers.PrometheusOptions]):
         asked = self.asked
         limit = ("timeout", f"{max(1, round(asked.timeout.total_seconds()))}s")
         text = ("query", asked.text)
-        if self._is_range:
-            step = min(_LONGEST_STEP, asked.window).total_seconds()
+        if asks_range(self.settings, asked):
             times = (("start", dialect.seconds(asked.start)), ("end", dialect.seconds(asked.end)))
-            return _request("/api/v1/query_range", (text, *times, ("step", f"{step:g}"), limit))
-        return _request("/api/v1/query", (text, ("time", dialect.seconds(asked.end)), limit))
-
-    @property
-    def _is_range(self) -> bool:
-        """Counted events are asked for at once: points that overlap are not to be added up."""
-        is_total = self.asked.shape is query.Shape.TOTAL
-        return self.settings.points is metric_providers.Points.ALL and not is_total
+            step = ("step", f"{step_of(asked).total_seconds():g}")
+            return sendable("/api/v1/query_range", (text, *times, step, limit))
+        return sendable("/api/v1/query", (text, ("time", dialect.seconds(asked.end)), limit))
 
     def read(self, body: bytes) -> Sequence[dialect.Points]:
         """Return the series; a range that was not asked for is refused."""
-        answer = dialect.mapping(dialect.decode(body))
-        data = dialect.mapping(answer.get("data"))
-        kind = data.get("resultType")
-        is_known = isinstance(kind, str) and kind in _KINDS
-        if answer.get("status") != "success" or not is_known:
-            raise dialect.AnswerError(
-                "answered with JSON that is not Prometheus': is the address right?"
-            )
-        if kind == "scalar":
-            return [(_sample(data.get("result")),)]
-        if kind == "string":
-            raise dialect.AnswerError("answered with a text: the query has to give numbers")
-        if kind == "matrix" and not self._is_range:
-            raise dialect.AnswerError(
-                "answered with a range of points for each series (a matrix): put rate(…) or"
-                " another function around what ends with […]"
-            )
-        return [_series(dialect.mapping(series)) for series in dialect.items(data.get("result"))]
+        return read(body, is_range=asks_range(self.settings, self.asked), owner="Prometheus'")
 
 
-def _request(path: str, parameters: tuple[tuple[str, str], ...]) -> dialect.Request:
+def asks_range(settings: metric_providers.Provider, asked: query.Query) -> bool:
+    """Say whether a range is asked for, and not what is at its end.
+
+    Counted events are asked for at once: points that overlap are not to be added up.
+    """
+    is_total = asked.shape is query.Shape.TOTAL
+    return settings.points is metric_providers.Points.ALL and not is_total
+
+
+def step_of(asked: query.Query) -> timedelta:
+    """Return the time between two points of a range: PipeCD's minute, or the interval."""
+    return min(_LONGEST_STEP, asked.window)
+
+
+def read(body: bytes, *, is_range: bool, owner: str) -> Sequence[dialect.Points]:
+    """Return the series of an answer in Prometheus' form, from it or from what speaks like it.
+
+    Raises:
+        dialect.AnswerError: It is something else, or a range that was not asked for.
+    """
+    answer = dialect.mapping(dialect.decode(body))
+    data = dialect.mapping(answer.get("data"))
+    kind = data.get("resultType")
+    is_known = isinstance(kind, str) and kind in _KINDS
+    if answer.get("status") != "success" or not is_known:
+        raise dialect.AnswerError(f"answered with JSON that is not {owner}: is the address right?")
+    if kind == "scalar":
+        return [(_sample(data.get("result")),)]
+    if kind == "string":
+        raise dialect.AnswerError("answered with a text: the query has to give numbers")
+    if kind == "streams":
+        raise dialect.AnswerError(
+            "answered with lines of logs: put sum(count_over_time(…)) or another function around"
+            " the query"
+        )
+    if kind == "matrix" and not is_range:
+        raise dialect.AnswerError(
+            "answered with a range of points for each series (a matrix): put rate(…) or"
+            " another function around what ends with […]"
+        )
+    return [_series(dialect.mapping(series)) for series in dialect.items(data.get("result"))]
+
+
+def sendable(path: str, parameters: tuple[tuple[str, str], ...]) -> dialect.Request:
+    """Return a request with these parameters, in its address or in a form."""
     encoded = parse.urlencode(parameters)
     if len(encoded) <= _LONGEST_ADDRESS:
         return dialect.Request(path, parameters)

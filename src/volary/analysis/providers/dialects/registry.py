@@ -9,11 +9,16 @@ from volary.analysis.providers.dialects import (
     datadog,
     dialect,
     dynatrace,
+    elasticsearch,
     generic,
     graphite,
     influxdb,
+    loki,
     newrelic,
     prometheus,
+    splunk,
+    stackdriver,
+    tempo,
 )
 from volary.model import metric_providers
 
@@ -26,6 +31,11 @@ _DIALECTS: Mapping[type[metric_providers.Options], type[dialect.Dialect[Any]]] =
     metric_providers.CloudWatchOptions: cloudwatch.CloudWatch,
     metric_providers.NewRelicOptions: newrelic.NewRelic,
     metric_providers.DynatraceOptions: dynatrace.Dynatrace,
+    metric_providers.LokiOptions: loki.Loki,
+    metric_providers.ElasticsearchOptions: elasticsearch.Elasticsearch,
+    metric_providers.TempoOptions: tempo.Tempo,
+    metric_providers.StackdriverOptions: stackdriver.Stackdriver,
+    metric_providers.SplunkOptions: splunk.Splunk,
 }
 
 

@@ -12,6 +12,7 @@ _BUILT_IN = (_SUCCESS_RATE, "request-duration")
 #: What a query looks back on when the metric says nothing (Flagger).
 _WINDOW = "1m"
 _PROMETHEUS = "prometheus"
+_SPLUNK, _SPLUNK_ADDRESS = "splunk", re.compile(r"^(?:https|wss)://(?:api|stream)\.")
 #: Flagger's `target` is the Deployment, which is canary there; its `service` leads to primary.
 _TARGET, _SERVICE = r"\{\{\s*target\s*\}\}", r"\{\{\s*service\s*\}\}"
 _PODS_OF_PRIMARY = re.compile(rf"{_TARGET}-primary-")
@@ -156,7 +157,7 @@ def _add_provider(read: source.Source, provider: schema.TemplateProvider, at: ya
     assert isinstance(known, list)
     config: dict[str, Any] = {}
     if provider.address:
-        config["address"] = provider.address
+        config["address"] = _address(provider)
     if provider.headers:
         config["headers"] = {name: ", ".join(texts) for name, texts in provider.headers.items()}
     if provider.region:
@@ -172,6 +173,13 @@ def _add_provider(read: source.Source, provider: schema.TemplateProvider, at: ya
         message = f"MetricTemplates ask two different providers of the type {provider.type}"
         hint = "write one address for all of them, or a file of ours, where a metric names its own"
         read.reading.error(at, message, hint)
+
+
+def _address(provider: schema.TemplateProvider) -> str:
+    """Return where a provider is asked: of Splunk, Flagger takes the address of its API too."""
+    if provider.type != _SPLUNK:
+        return provider.address
+    return _SPLUNK_ADDRESS.sub("https://stream.", provider.address)
 
 
 def _settings(read: source.Source, types: list[str]) -> None:

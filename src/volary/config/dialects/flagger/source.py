@@ -25,6 +25,8 @@ PROVIDERS = (
     "graphite",
     "influxdb",
     "dynatrace",
+    "stackdriver",
+    "splunk",
 )
 
 

@@ -513,9 +513,10 @@ def row(
         seen: What is seen in the clusters.
     """
     commits = dict(line.commits)
-    if run is not None and run.rollback is None:
-        commits |= dict.fromkeys(rollback.clusters_with_release(run), run.commit)
+    if run is not None:
+        commits |= dict.fromkeys(rollback.clusters_promoted(run), run.commit)
     newest = run.commit if run is not None and run.rollback is None else line.running_commit
+    facts = _WhileRemoving(seen, _removing(run)) if run is not None else seen
     by_place: dict[str, list[str]] = {}
     for cluster in sorted(line.clusters | commits.keys()):
         if place := places.of_clusters.get(cluster):
@@ -529,13 +530,37 @@ def row(
         running_commit=line.running_commit,
         head=line.head,
         run=line.run,
+        run_status=run.status.value if run is not None else "",
         released=released,
         places=tuple(
-            _place(line, place, by_place[place], commits, newest, seen)
+            _place(line, place, by_place[place], commits, newest, facts)
             for place in places.names
             if place in by_place
         ),
     )
+
+
+def _removing(run: state.Run) -> frozenset[str]:
+    """Return the clusters where a run is taking objects away: that is written down afterwards."""
+    if not run.stages or (run.rollback is None and run.current.stage.kind.removes is None):
+        return frozenset()
+    return frozenset(task.target for task in run.current.running)
+
+
+@dataclass(frozen=True, slots=True)
+class _WhileRemoving:
+    """What is seen in clusters while a run takes objects away: those are not missing."""
+
+    seen: ClusterFacts
+    clusters: frozenset[str]
+
+    def health(self, line: ApplicationLine, cluster: str) -> str:
+        word = self.seen.health(line, cluster)
+        is_removed = word == statuses.HealthStatus.MISSING.value and cluster in self.clusters
+        return statuses.HealthStatus.PROGRESSING.value if is_removed else word
+
+    def drift(self, line: ApplicationLine, cluster: str) -> str:
+        return self.seen.drift(line, cluster)
 
 
 def _place(

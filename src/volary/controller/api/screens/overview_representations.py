@@ -78,6 +78,8 @@ class ApplicationRow(representations.Representation, frozen=True):
     running_commit: str
     head: str
     run: str
+    #: How its run under way is, such as ``waiting``; empty: none is, or it cannot be read.
+    run_status: str
     #: When the last release completed.
     released: datetime | None
     places: tuple[PlaceCommit, ...]

@@ -16,7 +16,7 @@ from volary.controller.api import cluster_service
 from volary.controller.api.screens import overview, overview_representations
 from volary.controller.persistence import change_signal, shared_reading
 from volary.engine.persistence import codec
-from volary.engine.runs import state
+from volary.engine.runs import rollback, state
 from volary.model import clocks, errors
 from volary.model.fleet import fleets
 from volary.model.statuses import RunStatus
@@ -177,6 +177,15 @@ class OverviewService:
         if all(member.name != cluster for member in view.members):
             raise refusals.not_found("cluster", cluster)
         return sum(cluster in line.clusters for line in view.lines)
+
+    async def commits_brought(self, cluster: str, applications: Iterable[str]) -> dict[str, str]:
+        """Return the commits that runs under way have brought to a cluster, by application."""
+        moment, brought = await self._reading.get(), {}
+        for name in applications:
+            run = await self._run_of(moment, name)
+            if run is not None and cluster in rollback.clusters_promoted(run):
+                brought[name] = run.commit
+        return brought
 
     # What is read.
 

@@ -17,11 +17,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import errors
 from volary.store import unreadable
-from volary.store.sql.database import connection_queue, error_translation, sqlite_connections
+from volary.store.sql.database import (
+    connection_queue,
+    connections,
+    error_translation,
+    sqlite_connections,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -114,18 +118,18 @@ class Database:
         )
 
     @contextlib.asynccontextmanager
-    async def reading(self) -> AsyncIterator[sa_async.AsyncConnection]:
+    async def reading(self) -> AsyncIterator[connections.Connection]:
         """Read at one moment: several queries see the same state."""
         with error_translation.translated():
             async with self._reading.turn(), self._reader.connect() as connection:
                 if not self.is_sqlite:
-                    await connection.execution_options(
+                    await connection.use(
                         isolation_level="REPEATABLE READ", postgresql_readonly=True
                     )
                 yield connection
 
     @contextlib.asynccontextmanager
-    async def writing(self, *, urgent: bool = False) -> AsyncIterator[sa_async.AsyncConnection]:
+    async def writing(self, *, urgent: bool = False) -> AsyncIterator[connections.Connection]:
         """Write all or nothing: committed at the end, rolled back by an exception.
 
         What is `urgent` goes before everything that waits.
@@ -179,9 +183,7 @@ class Database:
             return
         with error_translation.translated():
             async with self._writing.turn(), self._writer.connect() as connection:
-                driver = (await connection.get_raw_connection()).driver_connection
-                if driver is None:
-                    raise AssertionError("the pool gave out a closed connection")
+                driver = await connection.driver()
                 # As a script: the driver would stop after the first page.
                 while await _free_pages(driver):
                     await driver.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
@@ -206,7 +208,7 @@ class Database:
 
 
 def upsert(
-    connection: sa_async.AsyncConnection, table: sa.Table, *, update: Sequence[str] | None = None
+    connection: connections.Connection, table: sa.Table, *, update: Sequence[str] | None = None
 ) -> "sqlite.Insert | postgresql.Insert":
     """Return an insert that changes the columns `update` of a row that is there already.
 
@@ -232,7 +234,7 @@ def _upsert(
 
 
 def insert_once(
-    connection: sa_async.AsyncConnection, table: sa.Table, *, key: str
+    connection: connections.Connection, table: sa.Table, *, key: str
 ) -> "sqlite.Insert | postgresql.Insert":
     """Return an insert that leaves alone a row that has the same value in a unique column."""
     statement = _insert(table, connection.dialect.name)
@@ -247,33 +249,33 @@ def _insert(table: sa.Table, dialect: str) -> "sqlite.Insert | postgresql.Insert
     return postgresql.insert(table)
 
 
-def _sqlite(url: sa.URL, busy: timedelta, *, size: int) -> sa_async.AsyncEngine:
-    return sa_async.create_async_engine(
+def _sqlite(url: sa.URL, busy: timedelta, *, size: int) -> connections.Engine:
+    return connections.Engine(
         url,
         pool_size=size,
         max_overflow=0,
         # Longer than a lock is waited for: the one ahead of us may be waiting for it.
         pool_timeout=busy.total_seconds() * 4,
-        async_creator=functools.partial(
+        driver=functools.partial(
             sqlite_connections.open_file, url.database, timeout=busy.total_seconds()
         ),
         hide_parameters=True,
     )
 
 
-def _in_memory() -> sa_async.AsyncEngine:
-    return sa_async.create_async_engine(
+def _in_memory() -> connections.Engine:
+    return connections.Engine(
         "sqlite+aiosqlite://",
-        async_creator=sqlite_connections.open_memory,
+        driver=sqlite_connections.open_memory,
         poolclass=sa.StaticPool,
         hide_parameters=True,
     )
 
 
-def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str, busy: timedelta) -> None:
+def _prepare_sqlite(engine: connections.Engine, begin: str, busy: timedelta) -> None:
     """Set up each connection, and begin transactions ourselves: the driver begins too late."""
 
-    @sa.event.listens_for(engine.sync_engine, "connect")
+    @sa.event.listens_for(engine.sync, "connect")
     def connected(connection: Any, _: object) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
@@ -288,7 +290,7 @@ def _prepare_sqlite(engine: sa_async.AsyncEngine, begin: str, busy: timedelta) -
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.close()
 
-    @sa.event.listens_for(engine.sync_engine, "begin")
+    @sa.event.listens_for(engine.sync, "begin")
     def begun(connection: sa.Connection) -> None:
         # In one call of the driver; what is compiled, and returns rows, takes four.
         adapted: Any = connection.connection.dbapi_connection
@@ -312,9 +314,9 @@ def _use_wal(connection: Any, cursor: Any, busy: timedelta) -> None:
         connection.run_async(lambda _: asyncio.sleep(_WAL_PAUSE))
 
 
-def _postgres(url: sa.URL, busy: timedelta) -> sa_async.AsyncEngine:
+def _postgres(url: sa.URL, busy: timedelta) -> connections.Engine:
     seconds = busy.total_seconds()
-    return sa_async.create_async_engine(
+    return connections.Engine(
         url,
         pool_size=_READERS,
         max_overflow=_WRITERS + 1,

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model.runs import run_records
 from volary.store import pagination, records, unreadable
-from volary.store.sql.database import database, group_commit
+from volary.store.sql.database import connections, database, group_commit
 from volary.store.sql.repositories import commits as commit_rows
 from volary.store.sql.schema import answers as request_answers
 from volary.store.sql.schema import fences, rows, tables
@@ -151,7 +150,7 @@ class Applications:
 
 
 async def _known(
-    connection: sa_async.AsyncConnection, names: Sequence[str]
+    connection: connections.Connection, names: Sequence[str]
 ) -> dict[str, records.ApplicationRecord]:
     known = await connection.execute(_KNOWN, {"names": sorted(names)})
     return {row.name: rows.read(records.ApplicationRecord, row) for row in known}
@@ -166,7 +165,7 @@ def _why_kept(before: records.ApplicationRecord | None) -> unreadable.Unreadable
 
 
 async def _write(
-    connection: sa_async.AsyncConnection, changed: Sequence[records.ApplicationRecord]
+    connection: connections.Connection, changed: Sequence[records.ApplicationRecord]
 ) -> None:
     labels = tables.application_labels
     await connection.execute(

@@ -8,11 +8,10 @@ import dataclasses
 from datetime import UTC
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import audit_chain, json
 from volary.store import encoding, pagination, records
-from volary.store.sql.database import database
+from volary.store.sql.database import connections, database
 from volary.store.sql.schema import rows, tables
 
 #: The one row of the chain's head.
@@ -64,7 +63,7 @@ class Audit:
         return pagination.cut(items, limit, lambda item: (item.position,))
 
 
-async def append(connection: sa_async.AsyncConnection, entry: records.AuditRecord) -> None:
+async def append(connection: connections.Connection, entry: records.AuditRecord) -> None:
     """Add an entry to the chain, in a transaction that writes."""
     head = await _hold_head(connection)
     position = head.position + 1
@@ -88,7 +87,7 @@ async def append(connection: sa_async.AsyncConnection, entry: records.AuditRecor
 
 
 async def _of_its_project(
-    connection: sa_async.AsyncConnection, entry: records.AuditRecord
+    connection: connections.Connection, entry: records.AuditRecord
 ) -> records.AuditRecord:
     """Return an entry with the project that its application belongs to now, unless it has one."""
     if entry.project or not entry.application:
@@ -100,7 +99,7 @@ async def _of_its_project(
     return dataclasses.replace(entry, project=found.scalar() or "")
 
 
-async def _hold_head(connection: sa_async.AsyncConnection) -> records.AuditHead:
+async def _hold_head(connection: connections.Connection) -> records.AuditHead:
     """Return where the chain ends; nobody else adds to it before the transaction's end."""
     held = _HEAD.with_for_update()
     row = (await connection.execute(held)).first()

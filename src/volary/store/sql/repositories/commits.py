@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.store import pagination, records
-from volary.store.sql.database import database
+from volary.store.sql.database import connections, database
 from volary.store.sql.schema import rows, tables
 
 #: What a later word on the same commit changes; when it was seen first stays.
@@ -45,7 +44,7 @@ class Commits:
 
 
 async def write(
-    connection: sa_async.AsyncConnection, changed: Sequence[records.CommitRecord]
+    connection: connections.Connection, changed: Sequence[records.CommitRecord]
 ) -> None:
     """Write commits, new or changed, with what is kept of their applications."""
     if changed:

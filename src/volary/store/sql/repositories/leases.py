@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model import clocks
 from volary.store import fencing, records
-from volary.store.sql.database import database
+from volary.store.sql.database import connections, database
 from volary.store.sql.schema import rows, tables
 
 #: As it goes on within a transaction, too.
@@ -109,7 +108,7 @@ class Leases:
             now = await self.now(connection)
         return lease if lease.expires > now else None
 
-    async def now(self, connection: sa_async.AsyncConnection) -> datetime:
+    async def now(self, connection: connections.Connection) -> datetime:
         """Return the time by the store's clock."""
         if self._clock is not None:
             return self._clock.now()
@@ -118,7 +117,7 @@ class Leases:
 
 
 async def _change(
-    connection: sa_async.AsyncConnection, lease: records.Lease, values: dict[str, Any]
+    connection: connections.Connection, lease: records.Lease, values: dict[str, Any]
 ) -> bool:
     of_lease = {"of_name": lease.name, "of_owner": lease.owner, "of_number": lease.number}
     renamed = {f"new_{name}": value for name, value in values.items()}

@@ -3,10 +3,9 @@
 from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model.runs import run_records
-from volary.store.sql.database import database
+from volary.store.sql.database import connections, database
 from volary.store.sql.schema import fences, rows, tables
 
 #: Ids in one statement.
@@ -48,7 +47,7 @@ class Notifications:
 
 
 async def add(
-    connection: sa_async.AsyncConnection, messages: Sequence[run_records.OutboxMessage]
+    connection: connections.Connection, messages: Sequence[run_records.OutboxMessage]
 ) -> None:
     """Write messages in the transaction of whoever sends them; what is there stays as it is."""
     if messages:

@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.store import records, schema_versions
-from volary.store.sql.database import database
+from volary.store.sql.database import connections, database
 from volary.store.sql.repositories import leases
 from volary.store.sql.schema import rows, schema_state, tables
 
@@ -114,7 +113,7 @@ class Servers:
 
 
 async def _live(
-    connection: sa_async.AsyncConnection, since: datetime
+    connection: connections.Connection, since: datetime
 ) -> tuple[records.ServerRecord, ...]:
     columns = _TABLE.c
     query = (

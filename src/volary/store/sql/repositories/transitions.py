@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model.runs import run_records
 from volary.store import fencing
-from volary.store.sql.database import database
+from volary.store.sql.database import connections, database
 from volary.store.sql.repositories import notifications
 from volary.store.sql.schema import answers, fences, rows, tables
 
@@ -50,7 +49,7 @@ class _Accepted:
     lease: str | None
 
 
-async def write_all(connection: sa_async.AsyncConnection, writes: Sequence[Write]) -> list[Result]:
+async def write_all(connection: connections.Connection, writes: Sequence[Write]) -> list[Result]:
     """Write what may be written, at most one transition of each run, and say how each went."""
     refused = await fences.refusals(connection, writes)
     stored_versions = await _versions(connection, [write.item.head.id for write in writes])
@@ -92,7 +91,7 @@ def _place(write: Write) -> tuple[str, str] | None:
 
 
 async def _unfinished(
-    connection: sa_async.AsyncConnection, writes: Sequence[Write]
+    connection: connections.Connection, writes: Sequence[Write]
 ) -> dict[tuple[str, str], str]:
     """Return the runs that have not ended where new ones are to begin."""
     wanted = {place for place in map(_place, writes) if place is not None}
@@ -108,7 +107,7 @@ async def _unfinished(
 
 
 async def _versions(
-    connection: sa_async.AsyncConnection, ids: Iterable[str]
+    connection: connections.Connection, ids: Iterable[str]
 ) -> dict[str, fencing.StoredVersion]:
     stored_rows = await connection.execute(_VERSIONS, {"ids": sorted(ids)})
     return {
@@ -117,7 +116,7 @@ async def _versions(
     }
 
 
-async def _write(connection: sa_async.AsyncConnection, accepted: Sequence[_Accepted]) -> None:
+async def _write(connection: connections.Connection, accepted: Sequence[_Accepted]) -> None:
     await _write_runs(connection, accepted)
     transitions = [write.transition for write in accepted]
     await _many(
@@ -179,7 +178,7 @@ async def _write(connection: sa_async.AsyncConnection, accepted: Sequence[_Accep
     )
 
 
-async def _write_runs(connection: sa_async.AsyncConnection, accepted: Sequence[_Accepted]) -> None:
+async def _write_runs(connection: connections.Connection, accepted: Sequence[_Accepted]) -> None:
     new: list[rows.Values] = []
     with_document: list[rows.Values] = []
     without: list[rows.Values] = []
@@ -230,7 +229,7 @@ def _change(names: tuple[str, ...]) -> sa.Update:
 
 
 async def _many(
-    connection: sa_async.AsyncConnection,
+    connection: connections.Connection,
     statement: sa.Executable,
     values: Sequence[dict[str, object]],
 ) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model.runs import run_records
 from volary.store import fencing
+from volary.store.sql.database import connections
 from volary.store.sql.schema import tables
 
 #: The answers of requests by their ids; None: it has none. What is not known is not among them.
@@ -25,7 +25,7 @@ _ANSWER = (
 )
 
 
-async def given(connection: sa_async.AsyncConnection, ids: Collection[str]) -> Given:
+async def given(connection: connections.Connection, ids: Collection[str]) -> Given:
     """Return the answers of requests; nobody else answers one of them before the commit."""
     if not ids:
         return {}
@@ -54,7 +54,7 @@ def refusal(
 
 
 async def take(
-    connection: sa_async.AsyncConnection, answers: Sequence[run_records.RequestAnswer]
+    connection: connections.Connection, answers: Sequence[run_records.RequestAnswer]
 ) -> bool:
     """Write the answers of a write that is one transaction; False: it was kept before.
 
@@ -71,7 +71,7 @@ async def take(
 
 
 async def keep(
-    connection: sa_async.AsyncConnection, answers: Sequence[run_records.RequestAnswer]
+    connection: connections.Connection, answers: Sequence[run_records.RequestAnswer]
 ) -> None:
     """Write answers to requests that have none."""
     if answers:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
 from volary.model.runs import run_records
 from volary.store import fencing
+from volary.store.sql.database import connections
 from volary.store.sql.schema import tables
 
 Item = TypeVar("Item", covariant=True)
@@ -31,7 +31,7 @@ class Fenced(Generic[Item]):
     fence: run_records.Fence | None
 
 
-async def _numbers(connection: sa_async.AsyncConnection, names: Collection[str]) -> dict[str, int]:
+async def _numbers(connection: connections.Connection, names: Collection[str]) -> dict[str, int]:
     """Return the newest number of each lease; none of them is taken over before the commit."""
     if not names:
         return {}
@@ -39,7 +39,7 @@ async def _numbers(connection: sa_async.AsyncConnection, names: Collection[str])
     return {row.name: row.number for row in rows}
 
 
-async def check(connection: sa_async.AsyncConnection, fence: run_records.Fence | None) -> None:
+async def check(connection: connections.Connection, fence: run_records.Fence | None) -> None:
     """Let the holder of the lease pass.
 
     Raises:
@@ -52,7 +52,7 @@ async def check(connection: sa_async.AsyncConnection, fence: run_records.Fence |
 
 
 async def refusals(
-    connection: sa_async.AsyncConnection, writes: Sequence[Fenced[Item]]
+    connection: connections.Connection, writes: Sequence[Fenced[Item]]
 ) -> list[fencing.LeaseLost | None]:
     """Return of each write why its fence lets nobody pass; None: it does."""
     known = await _numbers(connection, {write.fence.name for write in writes if write.fence})

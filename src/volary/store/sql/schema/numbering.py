@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext import asyncio as sa_async
 
+from volary.store.sql.database import connections
 from volary.store.sql.schema import tables
 
 #: What says whose a row is.
@@ -20,7 +20,7 @@ _COUNTED = ("position", "number")
 
 
 async def append(
-    connection: sa_async.AsyncConnection,
+    connection: connections.Connection,
     table: sa.Table,
     rows: Sequence[Mapping[str, Any]],
     *,

@@ -21,6 +21,9 @@ REQUIRED = {
     metric_providers.NewRelicOptions: ("1", SECRET),
     metric_providers.InfluxDbOptions: ("shop", SECRET),
     metric_providers.DynatraceOptions: (SECRET,),
+    metric_providers.ElasticsearchOptions: ("logs-*",),
+    metric_providers.StackdriverOptions: ("shop-123456",),
+    metric_providers.SplunkOptions: (SECRET,),
 }
 
 

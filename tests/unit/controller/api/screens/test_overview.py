@@ -1,6 +1,6 @@
 """What the first screen says, from values alone."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,7 +15,7 @@ from volary.engine.state_machine import events, machine
 from volary.model import statuses
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import rollout_stages
+from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
 from volary.model.runs import run_records
 from volary.store import records
 
@@ -234,6 +234,41 @@ def test_what_a_run_has_brought_counts_as_running_there() -> None:
         ("us", ("old",), 1),
         ("eu", ("new",), 1),
     ]
+
+
+CLEANED = (*STAGES, pipelines.Stage(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions()))
+
+
+@dataclass
+class Seen(overview.NothingSeen):
+    """Everywhere the same is seen."""
+
+    word: str
+
+    def health(self, line: overview.ApplicationLine, cluster: str) -> str:
+        return self.word
+
+
+def places_while_cleaning(word: str, *done: str) -> list[tuple[str, tuple[str, ...], str]]:
+    """What is shown of us and eu while the canary goes, or is gone where that is done."""
+    groups = (run_builder.Group(("us", "eu")),)
+    made = run_builder.RunSpec("shop", "new", groups, CLEANED, "old", HOLD)
+    run = machine.advance(run_builder.new_run("r1", made, AT), events.Start(AT)).run
+    for cluster in ("us", "eu", "us", "eu", *done):
+        run = ended(run, cluster)
+    places = overview.places_of([fleets.Cluster("us"), fleets.Cluster("eu")])
+    row = overview.row(LINE, run, places, released=None, seen=Seen(word))
+    return [(one.place, one.commits, one.health) for one in row.places]
+
+
+def test_while_a_run_takes_its_canary_away_the_release_is_there_and_nothing_is_missing() -> None:
+    going = places_while_cleaning("missing")
+    gone_on_us = places_while_cleaning("missing", "us")
+    crashing = places_while_cleaning("degraded")
+
+    assert going == [("us", ("new",), "progressing"), ("eu", ("new",), "progressing")]
+    assert gone_on_us == [("us", ("new",), "missing"), ("eu", ("new",), "progressing")]
+    assert crashing == [("us", ("new",), "degraded"), ("eu", ("new",), "degraded")]
 
 
 def test_mixed_places_show_what_most_of_their_clusters_run_first() -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 import postgres_server
 import store_fixtures as given
@@ -81,8 +82,8 @@ async def test_a_full_disk_is_temporary(
     async with opened(f"sqlite:{database_file}") as store:
         base = store._base  # type: ignore[attr-defined]
         async with base.writing() as connection:
-            [[pages]] = await connection.exec_driver_sql("PRAGMA page_count")
-            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
+            [[pages]] = await connection.execute(sa.text("PRAGMA page_count"))
+            await connection.execute(sa.text(f"PRAGMA max_page_count = {pages + 2}"))
         large = run_records.Transition(
             given.head(), 0, given.at(0), document={"text": "x" * 100_000}, feed=(given.told("a"),)
         )
@@ -95,7 +96,7 @@ async def test_a_full_disk_is_temporary(
         with pytest.raises(errors.TemporaryError, match="disk is full"):
             store.check_writes()
         async with base.writing() as connection:
-            await connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+            await connection.execute(sa.text("PRAGMA max_page_count = 1000000"))
 
         assert (await store.keep_transition(large, fence=None)).version == 1
         store.check_writes()
@@ -108,7 +109,7 @@ async def test_what_was_opened_while_the_file_was_read_only_is_opened_again(
     async with opened(f"sqlite:{database_file}") as store:
         base = store._base  # type: ignore[attr-defined]
         async with base.writing() as connection:
-            await connection.exec_driver_sql("PRAGMA query_only = 1")
+            await connection.execute(sa.text("PRAGMA query_only = 1"))
         with pytest.raises(errors.TemporaryError, match="file is read-only"):
             await store.keep_transition(given.first(), fence=None)
         assert await store.runs.load("run-1") is None
