@@ -386,6 +386,37 @@ def budgets(runs: int = BAD // 2) -> Rows:
         )
 
 
+def sides(runs: int = BAD // 4) -> Rows:
+    """What three sides come to, beside canary against primary alone."""
+    yield (
+        "Errors",
+        "three sides: fails",
+        "passes",
+        "inconclusive",
+        "CANARY_PRIMARY: fails",
+    )
+    rule = analysis.Rule(
+        "errors",
+        kind=analysis.Kind.PROPORTION,
+        deviation=Deviation.HIGH,
+        judgement=analysis.Judgement.SEQUENTIAL,
+        strategy=analysis.Strategy.CANARY_BASELINE_PRIMARY,
+    )
+    alone = dataclasses.replace(rule, strategy=analysis.Strategy.CANARY_PRIMARY)
+    for name, effect, newness in (
+        ("3 % of the release", 3.0, 1.0),
+        ("6 % of the release, 2 % of baseline", 3.0, 2.0),
+        ("1 % of all", 1.0, 1.0),
+        ("3 % of the release and of baseline", 1.0, 3.0),
+    ):
+        made = traffic.Traffic(20, 180, newness=newness)
+        setting = rule_plans.Setting(made, timedelta(minutes=20), runs=runs)
+        (three,) = rule_plans.outcomes(rule, setting, (effect,))
+        (two,) = rule_plans.outcomes(alone, setting, (effect,))
+        shown = (three.failed, three.passed, three.unknown, two.failed)
+        yield name, *map(_share, shown)
+
+
 def _share(part: float) -> str:
     return f"{100 * part:.1f} %"
 
@@ -399,6 +430,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "weather": weather,
     "scores": scored,
     "budgets": budgets,
+    "sides": sides,
 }
 
 

@@ -31,7 +31,8 @@ def table(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "rows"), [("bad errors", 2), ("overlapping", 2), ("scores", 2), ("budgets", 4)]
+    ("name", "rows"),
+    [("bad errors", 2), ("overlapping", 2), ("scores", 2), ("budgets", 3), ("sides", 2)],
 )
 def test_the_figures_come_out_again(simulation: ModuleType, name: str, rows: int) -> None:
     """Else: ``python -m benchmarks.simulation``. The first rows stand for the rest."""
@@ -90,6 +91,18 @@ def test_an_error_budget_is_kept_as_the_page_says() -> None:
         if rate >= 10:
             assert in_bursts > 95, rate
             assert passes_in_bursts == 0, rate
+
+
+def test_three_sides_tell_a_bad_release_from_new_pods_as_the_page_says() -> None:
+    bad, both, healthy, new = shares("sides")
+
+    for fails, passes, _, _ in (bad, both):
+        assert (fails, passes) == (100, 0)
+    for fails, passes, _, _ in (healthy, new):
+        assert fails <= 5
+        assert passes > 90
+    assert healthy[3] <= 5
+    assert new[3] > 95, "against primary alone"
 
 
 def test_every_claim_that_is_measured_is_on_the_page() -> None:

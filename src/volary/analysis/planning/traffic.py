@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import NormalDist
 
 from volary.model import analysis
-from volary.model.analysis import Deviation, Kind, Role
+from volary.model.analysis import Deviation, Kind, Role, Strategy
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _NORMAL = NormalDist()
@@ -44,6 +44,9 @@ class Traffic:
     overdispersion: float = 0.0
     #: Of neighbouring looks.
     autocorrelation: float = 0.0
+    #: How many times as many errors, or as much latency, pods have that are new: canary's and
+    #: baseline's, whatever they run.
+    newness: float = 1.0
 
 
 def release(
@@ -60,11 +63,12 @@ def release(
     `effect` is how many times as many errors, or as much latency, the new version has.
     """
     looks = rule_looks(rule, duration)
-    sides = [(Role.JUDGED, traffic.canary, effect)]
+    sides = [(Role.JUDGED, traffic.canary, effect * traffic.newness)]
     if rule.strategy.compares:
         # A baseline beside primary is as small as canary.
         rate = traffic.canary if rule.strategy.has_control else traffic.other
-        sides.append((Role.REFERENCE, rate, 1.0))
+        is_baseline = rule.strategy is Strategy.CANARY_BASELINE or rule.strategy.has_control
+        sides.append((Role.REFERENCE, rate, traffic.newness if is_baseline else 1.0))
     if rule.strategy.has_control:
         sides.append((Role.CONTROL, traffic.other, 1.0))
     waves = {role: _wave(traffic, generator) for role, _, _ in sides}

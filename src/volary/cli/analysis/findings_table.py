@@ -22,6 +22,8 @@ class Line:
     failed: int = 0
     #: Why the newest look has no number.
     trouble: str = ""
+    #: It is no side of the looks, but a week before them.
+    is_before: bool = False
 
 
 @dataclass(slots=True)
@@ -77,7 +79,8 @@ def _add(judged: JudgedMetric, kind: str, document: json.JsonObject) -> None:
     if kind != _MEASUREMENT or document.get("role") == analysis.Role.BUDGET:
         return
     variant = str(document.get("variant", ""))
-    line = judged.lines.setdefault(variant, Line(variant))
+    is_before = document.get("role") == analysis.Role.HISTORY
+    line = judged.lines.setdefault(variant, Line(variant, is_before=is_before))
     line.query = str(document.get("query", ""))
     line.values.append(_middle(document))
     line.trouble = str(document.get("message", ""))
@@ -126,12 +129,16 @@ def sentences(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
     said = {judged.sentence for judged in decided}
     lines += [f"pooled: {sentence}" for sentence in _pooled(decided) if sentence not in said]
     lines += [
-        f"not answered: {judged.metric} on {judged.target}: {line.trouble}"
+        f"not answered: {_whose(judged, line)} on {judged.target}: {line.trouble}"
         for judged in judged_metrics
         for line in judged.lines.values()
         if line.trouble
     ]
     return list(dict.fromkeys(lines))
+
+
+def _whose(judged: JudgedMetric, line: Line) -> str:
+    return f"{judged.metric}, {line.variant}," if line.is_before else judged.metric
 
 
 def _pooled(decided: Sequence[JudgedMetric]) -> list[str]:

@@ -46,6 +46,14 @@ def test_the_conditions_mean_what_they_mean_to_argo_rollouts(
     assert (found.result, found.sentence) == (result, sentence)
 
 
+def test_of_many_values_some_are_shown() -> None:
+    rule = with_("result.all(each, each < 1.0)")
+
+    assert conditions.evaluate(rule, [0.5, 0.25, 0.125]).sentence.endswith("of 0.5, 0.25, 0.125")
+    found = conditions.evaluate(rule, [0.5, 0.25, 0.125, 9.0]).sentence
+    assert found.endswith("does not hold of 0.5, 0.25, 0.125 and 1 more")
+
+
 def test_when_both_hold_it_has_failed() -> None:
     assert conditions.evaluate(with_("result > 0.0", FAILURE), [3.0]).result is Result.FAIL
 

@@ -120,6 +120,24 @@ def test_shares_are_tested_against_what_was_usual() -> None:
     assert "1.0 % is usual, by 3 of 4 times" in bad.sentence
 
 
+def test_half_an_event_is_added_to_what_was_counted() -> None:
+    history = analysis.History()
+    of = before([9.0], totals=[99.0])
+
+    assert histories.usual(COUNTED, history, series(of, 1)) == pytest.approx(9.5 / 100)
+    rate = replace(COUNTED, kind=Kind.RATE)
+    assert histories.usual(rate, history, series(before([9.0]), 1)) == pytest.approx(9.5 / 3600)
+
+
+@pytest.mark.parametrize(
+    ("events", "total"), [(0.0, 0.0), (-5.0, 99.0), (5.0, float("inf")), (float("nan"), 99.0)]
+)
+def test_what_was_no_measurement_then_is_none_now(events: float, total: float) -> None:
+    of = before([events], totals=[total])
+
+    assert histories.usual(COUNTED, analysis.History(), series(of, 1)) is None
+
+
 def test_none_so_far_does_not_mean_never() -> None:
     """Without any error in the weeks before one or two are no proof."""
     history = counted(0, 0, 0, 0, looks=3)

@@ -73,6 +73,15 @@ def test_three_sides_and_the_weeks_before_have_rows_of_their_own() -> None:
     assert " 2 " in lines[4]
 
 
+def test_a_week_that_nobody_knows_of_is_named() -> None:
+    week = {"variant": "7 days before", "role": "history"}
+    judged = findings_table.read([measurement(1, 0.2), measurement(1, None, document=week)])
+
+    assert findings_table.sentences(judged) == [
+        "not answered: errors, 7 days before, on us: prom has no data"
+    ]
+
+
 def test_a_score_has_a_row_and_its_sentence_comes_first() -> None:
     score = verdict("pass", "score on us: 70 of 100", isFinal=True, numbers={"value": 70.0})
     judged = findings_table.read([

@@ -8,11 +8,12 @@ import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from statistics import median
 
 from msgspec import structs
 
+from volary.analysis.verdicts import histories
 from volary.controller.api import analysis_representations
 from volary.engine.runs import state
 from volary.model import analysis, json, phrases, statuses
@@ -27,6 +28,8 @@ _MOST_VERDICTS = 100
 #: Metrics of an answer.
 _MOST_METRICS = 200
 _POOLED = ""
+#: What was usual does not depend on when an analysis was.
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
 _UNITS = {analysis.Kind.PROPORTION: "ratio", analysis.Kind.RATE: "perSecond"}
 #: Of the queries that Volary brings along.
 _BUILT_IN_UNITS = {
@@ -48,6 +51,8 @@ class _Metric:
         default_factory=dict
     )
     verdicts: list[analysis_representations.MetricVerdict] = field(default_factory=list)
+    #: By cluster, what was measured of the weeks before: bounds are made of it.
+    before: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     #: Of each cluster the newest verdict's document.
     newest: dict[str, json.JsonObject] = field(default_factory=dict)
 
@@ -145,7 +150,14 @@ def _read(found: Iterable[records.Finding]) -> list[_Metric]:
 
 def _add(metric: _Metric, finding: records.Finding) -> None:
     document = finding.document
-    if document.get("role") in (analysis.Role.BUDGET, analysis.Role.HISTORY):
+    if document.get("role") == analysis.Role.HISTORY:
+        values, totals = (tuple(_numbers(document, key)) for key in ("values", "totals"))
+        measured = analysis.Measurement(
+            metric.name, "", finding.at, role=analysis.Role.HISTORY, values=values, totals=totals
+        )
+        metric.before.setdefault(finding.target, []).append(measured)
+        return
+    if document.get("role") == analysis.Role.BUDGET:
         # Of another stretch of time; the verdicts say what it comes to.
         return
     if finding.kind == findings.MEASUREMENT:
@@ -212,7 +224,7 @@ def _object(document: json.JsonObject, key: str) -> json.JsonObject:
 
 def _metric(metric: _Metric, rules: Rules, most: int) -> analysis_representations.MetricAnalysis:
     rule = rules.of(metric.stage, metric.name)
-    expected = rule.expected if rule and not rule.strategy.compares else None
+    expected = _expected(rule, metric) if rule and not rule.strategy.compares else None
     return analysis_representations.MetricAnalysis(
         stage=metric.stage,
         metric=metric.name,
@@ -229,6 +241,15 @@ def _metric(metric: _Metric, rules: Rules, most: int) -> analysis_representation
         outlier=_outlier(metric),
         strategy=rule.strategy.value if rule else "",
     )
+
+
+def _expected(rule: analysis.Rule, metric: _Metric) -> analysis.Range | None:
+    """Return the range of a rule; of one with a history that of the clusters' middle."""
+    series = [
+        analysis.Series(_NO_TIME, _NO_TIME, _NO_TIME, cluster, tuple(measured))
+        for cluster, measured in sorted(metric.before.items())
+    ]
+    return histories.resolved(rule, series).expected
 
 
 def _unit(name: str, rule: analysis.Rule | None) -> str:

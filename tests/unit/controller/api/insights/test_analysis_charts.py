@@ -60,6 +60,33 @@ def test_what_was_counted_before_the_analysis_is_no_side_of_it() -> None:
     assert [series.variant for series in only(chart).series] == ["canary"]
 
 
+def test_the_weeks_before_are_no_side_and_make_the_bounds() -> None:
+    rule = analysis.Rule(
+        "errors", "prom", "q", deviation=analysis.Deviation.HIGH, history=analysis.History()
+    )
+    rules = analysis_charts.Rules({}, {(STAGE, "errors"): rule})
+    before = {"role": "history", "variant": "7 days before"}
+
+    def bounds(*found: records.Finding) -> tuple[float | None, float | None]:
+        measured = [finding(1, variant="canary", values=[1.0]), *found]
+        metric = only(analysis_charts.chart("run", measured, rules))
+        assert {series.variant for series in metric.series} == {"canary"}
+        return metric.bounds.least, metric.bounds.most
+
+    assert bounds() == (None, None)
+    assert bounds(finding(1, **before, values=[])) == (None, None)
+    one, other = (finding(1, **before, values=[10.0], target=name) for name in ("us", "eu"))
+    assert bounds(one) == (None, 12)
+    assert bounds(one, finding(1, **before, values=[20.0, 30.0], target="us")) == (
+        None,
+        21,
+    )
+    assert bounds(one, dataclasses.replace(other, document={**before, "values": [20]})) == (
+        None,
+        18,
+    )
+
+
 def test_where_there_is_a_score_it_decides() -> None:
     chart = analysis_charts.chart(
         "run",
