@@ -51,3 +51,24 @@ def routed(image: str) -> list[manifest.Manifest]:
     }
     bodies = (stage_world.deployment(image), stage_world.service(), route)
     return [stage_world.made(body) for body in bodies]
+
+
+def called(image: str) -> list[manifest.Manifest]:
+    """Return the shop behind a gateway, for clients of gRPC."""
+    route = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "GRPCRoute",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "parentRefs": [{"name": "web"}],
+            "hostnames": [HOST],
+            "rules": [
+                {
+                    "matches": [{"method": {"service": "shop.Shop"}}],
+                    "backendRefs": [{"name": "shop", "port": 80}],
+                }
+            ],
+        },
+    }
+    bodies = (stage_world.deployment(image), stage_world.service(), route)
+    return [stage_world.made(body) for body in bodies]
