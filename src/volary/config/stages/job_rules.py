@@ -18,7 +18,8 @@ _SHOWN = "a Job in the cluster"
 _IDLE = (
     *("provider", "query", "total_query", "kind", "strategy", "expected", "max", "min"),
     *("deviation", "minimum_effect", "judgement", "significance", "minimum_samples"),
-    *("median_per_look", "delay", "decider", "slo"),
+    *("median_per_look", "delay", "decider", "slo", "history"),
+    *("success_condition", "failure_condition", "inconclusive_limit"),
     *("canary_arguments", "baseline_arguments", "primary_arguments"),
 )
 _POLICIES = ("Never", "OnFailure")
