@@ -1,7 +1,7 @@
 """A shop behind a mesh or a gateway: what its application says, and its manifests."""
 
 import stage_world
-from volary.model import applications, routing_options
+from volary.model import applications, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import rollout_stages
 
@@ -39,14 +39,23 @@ def meshed(image: str, *, replicas: int = 2) -> list[manifest.Manifest]:
 
 def routed(image: str) -> list[manifest.Manifest]:
     """Return the shop behind a gateway."""
+    return _behind_gateway(image, "HTTPRoute", {})
+
+
+def called(image: str) -> list[manifest.Manifest]:
+    """Return the shop behind a gateway, for clients of gRPC."""
+    return _behind_gateway(image, "GRPCRoute", {"matches": [{"method": {"service": "shop.Shop"}}]})
+
+
+def _behind_gateway(image: str, kind: str, matching: json.JsonObject) -> list[manifest.Manifest]:
     route = {
         "apiVersion": "gateway.networking.k8s.io/v1",
-        "kind": "HTTPRoute",
+        "kind": kind,
         "metadata": {"name": "shop"},
         "spec": {
             "parentRefs": [{"name": "web"}],
             "hostnames": [HOST],
-            "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
+            "rules": [{**matching, "backendRefs": [{"name": "shop", "port": 80}]}],
         },
     }
     bodies = (stage_world.deployment(image), stage_world.service(), route)

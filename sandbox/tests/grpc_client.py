@@ -19,6 +19,7 @@ class Calls:
 
     codes: Counter[str] = field(default_factory=Counter)
     by_variant: Counter[str] = field(default_factory=Counter)
+    by_version: Counter[str] = field(default_factory=Counter)
     details: set[str] = field(default_factory=set)
 
 
@@ -41,6 +42,7 @@ async def call(
                     return
                 told = dict(await asked.initial_metadata())
                 found.by_variant[str(told.get("x-variant", ""))] += 1
+                found.by_version[str(told.get("x-version", ""))] += 1
 
         async with asyncio.TaskGroup() as group:
             for _ in range(count):

@@ -11,19 +11,10 @@ import stage_world
 import traffic_world
 from kube_sandbox import proxies
 from kube_sandbox.crds import definitions
-from stage_world import NEW, OLD, made
-from volary.model import applications, routing_options
-from volary.model.objects import manifest
+from mesh_world import GATEWAY, HOST, called
+from stage_world import NEW, OLD
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 
-HOST = "shop.example"
-APPLICATION = applications.Application(
-    name="shop",
-    service=routing_options.ObjectReference(name="shop"),
-    traffic_routing=routing_options.TrafficRouting(
-        method=routing_options.RoutingMethod.GATEWAY_API
-    ),
-)
 WITH_SERVICE = rollout_stages.VariantRolloutOptions(
     replicas=rollout_stages.Replicas(1), create_service=True
 )
@@ -32,34 +23,14 @@ SHARES = {"primary": 0.8, "canary": 0.1, "baseline": 0.1}
 CALLS = 1500
 
 
-def routed(image: str) -> list[manifest.Manifest]:
-    route = {
-        "apiVersion": "gateway.networking.k8s.io/v1",
-        "kind": "GRPCRoute",
-        "metadata": {"name": "shop"},
-        "spec": {
-            "parentRefs": [{"name": "web"}],
-            "hostnames": [HOST],
-            "rules": [
-                {
-                    "matches": [{"method": {"service": "shop.Shop"}}],
-                    "backendRefs": [{"name": "shop", "port": 80}],
-                }
-            ],
-        },
-    }
-    bodies = (stage_world.deployment(image), stage_world.service(), route)
-    return [made(body) for body in bodies]
-
-
 @pytest.fixture
 async def given_and_urls() -> AsyncIterator[tuple[stage_world.World, Mapping[str, str]]]:
     settings = traffic_world.settings(crds=definitions.gateway_api(), drain=2.0)
     async with (
-        stage_world.world("us", application=APPLICATION, settings=settings) as given,
+        stage_world.world("us", application=GATEWAY, settings=settings) as given,
         traffic_world.through(given, proxies.Kind.TRAEFIK) as urls,
     ):
-        given.sources = {OLD: routed("shop:v1"), NEW: routed("shop:v2")}
+        given.sources = {OLD: called("shop:v1"), NEW: called("shop:v2")}
         yield given, urls
 
 

@@ -28,7 +28,8 @@ def measures(given: command_world.World, duration: str = "3s", **job: Any) -> No
         "spec": {"containers": [container]},
     }
     metric = {"name": "smoke-test", "interval": "1s", "job": {"spec": {"template": template}}}
-    options = {"duration": duration, "holdFor": "1s", "metrics": [{**metric, **job}]}
+    metrics = [{**metric, **job}]
+    options = {"duration": duration, "holdFor": "1s", "judgePods": False, "metrics": metrics}
     stages = [
         {"name": "K8S_CANARY_ROLLOUT", "with": {"replicas": 1}},
         {"name": "ANALYSIS", "with": options},

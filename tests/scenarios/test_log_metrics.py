@@ -49,7 +49,12 @@ async def given_release(
         {"name": "K8S_CANARY_ROLLOUT", "with": {"replicas": 1}},
         {
             "name": "ANALYSIS",
-            "with": {"duration": "3s", "holdFor": "1s", "metrics": yaml.safe_load(metric)},
+            "with": {
+                "duration": "3s",
+                "holdFor": "1s",
+                "judgePods": False,
+                "metrics": yaml.safe_load(metric),
+            },
         },
         {"name": "K8S_PRIMARY_ROLLOUT"},
         {"name": "K8S_CANARY_CLEAN"},

@@ -7,18 +7,19 @@ as `volary lint` wants them: with a ``preStop`` hook as long as the router is la
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import aiohttp
 import pytest
 
+import grpc_client
 import process_time
 import stage_world
 import traffic_world
 from kube_sandbox import proxies
 from kube_sandbox.crds import definitions
-from mesh_world import GATEWAY, HOST, ISTIO, meshed, routed
+from mesh_world import GATEWAY, HOST, ISTIO, called, meshed, routed
 from stage_world import NEW, OLD
 from volary.model import applications, json
 from volary.model.objects import manifest
@@ -62,15 +63,20 @@ class Users:
     lost: list[str] = field(default_factory=list)
     versions: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def wants(self) -> Mapping[str, Callable[[], Awaitable[str]]]:
+        """What they want, each of which returns the version that answered."""
+        return {"slow": self._slow, "stream": self._stream, "websocket": self._talk}
+
+    async def until_answered(self) -> None:
+        """Wait until the way to the pods is known."""
+        await traffic_world.until_answered({"us": self.url}, host=self.host)
+
     async def come(self, leaving: asyncio.Event) -> None:
         """Begin some of each kind all the time; the last ones are served to their end."""
         async with asyncio.TaskGroup() as group:
             while not leaving.is_set():
-                for kind, want in (
-                    ("slow", self._slow),
-                    ("stream", self._stream),
-                    ("websocket", self._talk),
-                ):
+                for kind, want in self.wants.items():
                     group.create_task(self._count(kind, want))
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(1 / RATE):
@@ -114,35 +120,70 @@ class Users:
         return self.session.get(f"{self.url}{path}", headers={"host": self.host})
 
 
-Want = type(Users._talk)
+class Callers(Users):
+    """Users of gRPC, each with a connection of its own."""
+
+    @property
+    def wants(self) -> Mapping[str, Callable[[], Awaitable[str]]]:
+        return {"call": self._call}
+
+    async def until_answered(self) -> None:
+        async with asyncio.timeout(process_time.HANG):
+            while (await self._made(0.0)).codes != {"OK": 1}:
+                pass  # An answer is waited for each time.
+
+    async def _call(self) -> str:
+        calls = await self._made(LONG)
+        if calls.codes != {"OK": 1}:
+            raise ValueError(f"{dict(calls.codes)} {calls.details}")
+        [version] = calls.by_version
+        return version
+
+    async def _made(self, latency: float) -> grpc_client.Calls:
+        address = self.url.removeprefix("http://")
+        method = f"/shop.Shop/Buy?latency={latency}s"
+        return await grpc_client.call(address, 1, host=self.host, method=method)
+
+
+@dataclass(frozen=True)
+class Road:
+    """How users reach pods."""
+
+    application: applications.Application
+    proxy: proxies.Kind
+    #: The manifests of a version, by its image.
+    manifests: Callable[[str], list[manifest.Manifest]]
+    host: str
+    crds: Sequence[json.JsonObject]
+    users: type[Users] = Users
+
+
+MESH = Road(ISTIO, proxies.Kind.ENVOY, meshed, "shop", definitions.istio())
+WEB = Road(GATEWAY, proxies.Kind.TRAEFIK, routed, HOST, definitions.gateway_api())
+CALLS = replace(WEB, manifests=called, users=Callers)
 
 
 @contextlib.asynccontextmanager
-async def released(
-    application: applications.Application, kind: proxies.Kind, *, ends_well: bool = True
-) -> AsyncIterator[Users]:
+async def released(road: Road, *, ends_well: bool = True) -> AsyncIterator[Users]:
     """Given: version 2 was released to the end while users came all the time."""
-    if reason := proxies.missing(kind):
+    if reason := proxies.missing(road.proxy):
         pytest.skip(reason)
-    is_mesh = kind is proxies.Kind.ENVOY
-    crds = definitions.istio() if is_mesh else definitions.gateway_api()
-    settings = traffic_world.settings(crds=crds, drain=0.2)
+    application = road.application
+    settings = traffic_world.settings(crds=road.crds, drain=0.2)
     # Twice what lint asks for: proxies on a busy machine are later than that.
     late = 2 * application.traffic_routing.patience.total_seconds() if ends_well else 0.0
     grace = process_time.HANG if ends_well else LONG / 10
     async with stage_world.world("us", application=application, settings=settings) as given:
         for commit, image in ((OLD, "shop:v1"), (NEW, "shop:v2")):
-            made = meshed(image) if is_mesh else routed(image)
-            given.sources[commit] = [waiting(each, late, grace) for each in made]
+            given.sources[commit] = [waiting(each, late, grace) for each in road.manifests(image)]
         given.options = contexts.Options()
         async with (
-            proxies.before(given.running, kind, throttle=THROTTLE) as urls,
+            proxies.before(given.running, road.proxy, throttle=THROTTLE) as urls,
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(process_time.HANG)) as session,
         ):
             await given.deployed(OLD)
-            host = "shop" if is_mesh else HOST
-            await traffic_world.until_answered(urls, host=host)
-            users, leaving = Users(urls["us"], host, session), asyncio.Event()
+            users, leaving = road.users(urls["us"], road.host, session), asyncio.Event()
+            await users.until_answered()
             async with asyncio.TaskGroup() as group, given.one_run():
                 group.create_task(users.come(leaving))
                 for name, options in (
@@ -157,21 +198,16 @@ async def released(
             yield users
 
 
-@pytest.mark.parametrize(
-    ("application", "kind"),
-    [(GATEWAY, proxies.Kind.TRAEFIK), (ISTIO, proxies.Kind.ENVOY)],
-    ids=["traefik", "envoy"],
-)
-async def test_nobody_who_asks_for_long_is_cut_off(
-    application: applications.Application, kind: proxies.Kind
-) -> None:
-    async with released(application, kind) as users:
+@pytest.mark.parametrize("road", [WEB, MESH, CALLS], ids=["traefik", "envoy", "traefik-grpc"])
+async def test_nobody_who_asks_for_long_is_cut_off(road: Road) -> None:
+    async with released(road) as users:
         assert users.lost == []
-        assert min(users.served[each] for each in ("slow", "stream", "websocket")) >= 10
+        assert min(users.served[each] for each in users.wants) >= 10
         assert users.versions.keys() == {"v1", "v2"}
 
 
-async def test_pods_that_end_at_once_cut_them_off() -> None:
+@pytest.mark.parametrize("road", [WEB, CALLS], ids=["http", "grpc"])
+async def test_pods_that_end_at_once_cut_them_off(road: Road) -> None:
     """What the counting is for: it sees them. There is always somebody on each pod that ends."""
-    async with released(GATEWAY, proxies.Kind.TRAEFIK, ends_well=False) as users:
+    async with released(road, ends_well=False) as users:
         assert users.lost

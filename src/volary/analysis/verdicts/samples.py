@@ -9,11 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
+from typing import TYPE_CHECKING
 
 from volary.analysis.statistics import counts
-from volary.analysis.verdicts import conditions, histories
-from volary.config.text import expressions
+from volary.analysis.verdicts import histories
 from volary.model import analysis
+
+if TYPE_CHECKING:
+    from volary.analysis.verdicts import conditions
 
 #: A counter that is extrapolated may come out a little above what it is counted in.
 _EXTRAPOLATED = 1.05
@@ -49,7 +52,7 @@ class Cell:
     #: The problem is that whoever was asked did not answer, or not readably.
     is_error: bool = False
     #: What the conditions of a rule say that has some.
-    condition: conditions.Outcome | None = None
+    condition: "conditions.Outcome | None" = None
     #: The range on this cluster, where its history makes one.
     expected: analysis.Range | None = None
 
@@ -171,6 +174,10 @@ def _wanted(rule: analysis.Rule) -> list[analysis.Role]:
 
 
 def _with_condition(rule: analysis.Rule, judged: Sample, *, target: str) -> Cell:
+    # Few rules have conditions.
+    from volary.analysis.verdicts import conditions
+    from volary.config.text import expressions
+
     try:
         outcome = conditions.evaluate(rule, judged.values)
     except (expressions.EvaluationError, ValueError) as error:

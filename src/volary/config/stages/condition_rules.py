@@ -4,7 +4,7 @@ import functools
 
 from volary.config.decoding import readings
 from volary.config.stages import metric_sections
-from volary.config.text import result_conditions, yaml
+from volary.config.text import yaml
 from volary.model import analysis
 
 _FIELDS = ("successCondition", "failureCondition")
@@ -20,8 +20,11 @@ def check(
     """Note what is wrong with the conditions of the metric at `path`."""
     given = [name for name in _FIELDS if reading.written((*path, name)) is not None]
     refused = [name for name in given if reading.refuse_in_pipecd((*path, name), name)]
-    if not given or refused:
+    # Of a Job it was said that it decides by itself.
+    if not given or refused or read.job is not None:
         return
+    from volary.config.text import result_conditions  # few metrics have conditions
+
     for name, text in zip(_FIELDS, (rule.success_condition, rule.failure_condition), strict=True):
         if name in given:
             parse = functools.partial(result_conditions.parse, text)

@@ -19,10 +19,9 @@ _IDLE = (
     *("provider", "query", "total_query", "kind", "strategy", "expected", "max", "min"),
     *("deviation", "minimum_effect", "judgement", "significance", "minimum_samples"),
     *("median_per_look", "delay", "decider", "slo", "history"),
+    *("success_condition", "failure_condition", "inconclusive_limit"),
     *("canary_arguments", "baseline_arguments", "primary_arguments"),
 )
-#: The same; another reader looks at what they say.
-_CONDITIONS = ("success_condition", "failure_condition")
 _POLICIES = ("Never", "OnFailure")
 
 
@@ -35,15 +34,13 @@ def filled(
         return read
     fields = metric_sections.Metric.model_fields
     if not reading.refuse_in_pipecd(at, _JOB):
-        for name in sorted(read.model_fields_set & {*_IDLE, *_CONDITIONS}):
+        for name in sorted(read.model_fields_set & set(_IDLE)):
             message = "a Job decides by itself, and is asked nothing"
             reading.error((*path, fields[name].alias or name), message, "remove it")
         for where, message, hint in _faults(read.job.spec):
             reading.error((*at, "spec", *where), message, hint)
     implied = {name: fields[name].get_default(call_default_factory=True) for name in _IDLE}
-    implied["query"] = _SHOWN
-    if not read.model_fields_set & set(_CONDITIONS):
-        implied["expected"] = metric_sections.Expected(min=1.0)
+    implied |= {"query": _SHOWN, "expected": metric_sections.Expected(min=1.0)}
     if "timeout" not in read.model_fields_set:
         implied["timeout"] = _USUAL
     return read.model_copy(update=implied)
