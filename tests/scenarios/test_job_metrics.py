@@ -90,15 +90,6 @@ def somebody_elses(given: command_world.World, cluster: str) -> Mapping[str, Any
     return given.find(cluster, "Job", "volary-smoke-test-other")["metadata"]
 
 
-def measured(ended: command_world.Ended) -> list[dict[str, Any]]:
-    """Then: what the Jobs came to."""
-    return [
-        {**each["document"], "target": each["target"]}
-        for each in findings(ended, "measurement")
-        if each["metric"] == "smoke-test"
-    ]
-
-
 async def run(given: command_world.World) -> command_world.Ended:
     return await given.run("--strategy", "pipeline", "--output", "json")
 
@@ -115,7 +106,9 @@ async def test_a_job_that_succeeds_lets_a_release_pass_and_is_gone(tmp_path: Pat
 
         assert ended.code == 0, ended
         assert {*map(given.images, ("us", "eu"))} == {"example/simple:v2 2/2"}
-        assert {tuple(each["values"]) for each in measured(ended)} == {(1.0,)}
+        assert {tuple(each["document"]["values"]) for each in findings(ended, "measurement")} == {
+            (1.0,)
+        }
         assert {job["cluster"] for job in ours} == {"us", "eu"}
         for job in ours:
             spec = job["spec"]
@@ -157,11 +150,13 @@ async def test_a_job_that_never_answers_is_no_good_one_and_no_bad_one(tmp_path: 
         given.running.clusters["us"].faults.images.add(IMAGE, "bad")
         measures(given, run_for="1h", timeout="2s")
         ended = await run(given)
-        said = {each["target"]: each["message"] for each in measured(ended)}
+        said = {
+            each["target"]: each["document"]["message"] for each in findings(ended, "measurement")
+        }
 
         assert ended.code == 1, ended
         assert "until the deadline" in ended.events[-1]["reason"]
-        assert {each["reading"] for each in measured(ended)} == {"error"}
+        assert {each["document"]["reading"] for each in findings(ended, "measurement")} == {"error"}
         assert all(words.startswith("the Job gave no answer: ") for words in said.values())
         assert "longer than specified deadline" in said["eu"]
         assert given.images("us") == "example/simple:v1 2/2"
@@ -173,16 +168,16 @@ async def test_a_job_goes_on_while_nobody_is_there_and_is_not_run_twice(tmp_path
         await given.deployed()
         measures(given, duration="60s", run_for="6s", timeout="50s", interval="2s")
         controllers = ControllerProcesses(tmp_path / "volary.db", given.directory, given.fleet)
-        looks = "select document from findings where metric = 'smoke-test' and kind = 'measurement'"
+        measured = "select document from findings where kind = 'measurement' order by rowid"
         async with controllers.started() as process:
             await until(lambda: jobs(given, "us"))
             os.kill(process, signal.SIGKILL)
         [first] = jobs(given, "us")
-        assert controllers.ask(looks) == []
+        assert controllers.ask(measured) == []
         async with controllers.started():
-            await until(lambda: controllers.ask(looks))
+            await until(lambda: controllers.ask(measured))
 
-        document = json.loads(controllers.ask(looks)[0][0])
+        document = json.loads(controllers.ask(measured)[0][0])
         assert document["query"] == f"Job default/{first['metadata']['name']}"
         assert document["values"] == [1.0]
 
