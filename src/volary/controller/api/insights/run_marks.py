@@ -209,9 +209,10 @@ def _of_verdict(finding: records.Finding) -> RunMark:
     document = finding.document
     said = value if isinstance(value := document.get("sentence"), str) else ""
     result = analysis_representations.result_of(document)
-    about = f"{finding.metric}: " if finding.metric else ""
-    where = f" ({finding.target})" if finding.target else ""
-    sentence = f"{about}{said or result}{where}"
+    # What was said begins with what it is of, and names the cluster where it is about one.
+    about = said or " ".join(filter(None, (finding.metric, result)))
+    is_named = not finding.target or f" {finding.target}:" in said
+    sentence = about if is_named else f"{about} ({finding.target})"
     clusters = (finding.target,) if finding.target else ()
     return RunMark(finding.at, "verdict", sentence, finding.stage, clusters, result)
 

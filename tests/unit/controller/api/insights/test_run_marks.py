@@ -93,6 +93,12 @@ def test_what_people_decided_has_their_words_and_what_was_refused_is_no_mark() -
     ]
 
 
+def mark_of(document: dict[str, object]) -> run_marks.RunMark:
+    finding = records.Finding("run", "3-ANALYSIS", "eu", 1, AT, "verdict", "errors", document)
+    [mark] = run_marks.marks("run", run_marks.Story(), (), (), [finding]).items
+    return mark
+
+
 @pytest.mark.parametrize(
     ("document", "result"),
     [
@@ -102,22 +108,22 @@ def test_what_people_decided_has_their_words_and_what_was_refused_is_no_mark() -
         ({"result": "inconclusive"}, "inconclusive"),
     ],
 )
-def test_a_verdict_says_of_what_and_where(document: dict[str, object], result: str) -> None:
-    finding = records.Finding(
-        "run",
-        "3-ANALYSIS",
-        "eu",
-        1,
-        AT,
-        "verdict",
-        "errors",
-        {"sentence": "canary 2.6 %, baseline 0.4 %", **document},
-    )
-
-    [mark] = run_marks.marks("run", run_marks.Story(), (), (), [finding]).items
+def test_a_verdict_has_its_result(document: dict[str, object], result: str) -> None:
+    mark = mark_of({"sentence": "errors on eu: canary 2.6 %", **document})
 
     assert (mark.kind, mark.result) == ("verdict", result)
-    assert mark.sentence == "errors: canary 2.6 %, baseline 0.4 % (eu)"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("errors on eu: canary 2.6 %", "errors on eu: canary 2.6 %"),
+        ("errors over 2 clusters: canary 2.6 %", "errors over 2 clusters: canary 2.6 % (eu)"),
+        ("", "errors failure (eu)"),
+    ],
+)
+def test_a_verdict_says_of_what_and_where_once(said: str, shown: str) -> None:
+    assert mark_of({"sentence": said, "result": "fail", "isFinal": True}).sentence == shown
 
 
 def test_there_are_never_more_than_the_bound_and_what_is_left_out_is_counted() -> None:
