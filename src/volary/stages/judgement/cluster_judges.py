@@ -327,9 +327,7 @@ class Judge:
 
     def _lacks_budget(self, rule: analysis.Rule) -> bool:
         """Whether the budget of an SLO is still to be asked for, and its queries can say it."""
-        queries = (rule.query, rule.total_query)
-        can_be_asked = bool(rule.built_in) or all(map(_ANY_INTERVAL.search, queries))
-        return can_be_asked and not any(
+        return is_of_any_interval(rule) and not any(
             measurement.role is analysis.Role.BUDGET
             for measurement in self._kept.get(rule.name, ())
         )
@@ -414,6 +412,12 @@ class Judge:
         if self.pods is None:
             return question.failure("there is no cluster to be asked", name)
         return await self.pods.measure(question)
+
+
+def is_of_any_interval(rule: analysis.Rule) -> bool:
+    """Say whether what a rule counts can be asked of any stretch of time, not only of a look."""
+    queries = (query for query in (rule.query, rule.total_query) if query)
+    return bool(rule.built_in) or all(map(_ANY_INTERVAL.search, queries))
 
 
 def new_version(begun: contexts.Stages) -> variant.Variant:
