@@ -9,7 +9,7 @@ from statistics import median_low
 from volary.analysis.planning import traffic
 from volary.analysis.verdicts import fleet_verdicts, rule_verdicts
 from volary.model import analysis
-from volary.model.analysis import Decider, Result
+from volary.model.analysis import Decider, Kind, Result
 
 #: How many times as many errors, or as much latency; 1: healthy.
 EFFECTS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -50,6 +50,17 @@ class Outcome:
     unknown: float
     #: How long half of those that fail take to; None: none fails.
     found_after: timedelta | None
+
+
+def can_be_simulated(rule: analysis.Rule) -> bool:
+    """Say whether traffic says what it would measure.
+
+    Not what clusters tell, and not a quantity against a limit: nobody knows its level.
+    """
+    if rule.is_of_cluster:
+        return False
+    is_relative = rule.strategy.compares or rule.history is not None
+    return is_relative or rule.kind is not Kind.VALUE or rule.built_in == traffic.SUCCESS
 
 
 def outcomes(

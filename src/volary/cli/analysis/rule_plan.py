@@ -8,11 +8,11 @@ from datetime import timedelta
 from volary.analysis.planning import rule_plans, traffic
 from volary.cli import console, exit_codes, forms
 from volary.cli.analysis import asked_clusters
+from volary.cli.local import inputs as local_inputs
 from volary.cli.remote import output
 from volary.controller import inputs, system_clock
 from volary.controller.planning import opened_applications, preparation
 from volary.manifests import redaction
-from volary.manifests.workloads import workloads
 from volary.model import analysis, applications, errors, json, phrases
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import waiting_stages
@@ -107,13 +107,17 @@ async def run(request: PlanRequest, form: forms.Form) -> int:
     if request.inputs.fleet:
         asked = await asked_clusters.open_clusters(request.inputs)
         application = asked.opened.application
-        settings = await _measured(request, asked) if request.is_measured else None
-        clusters = request.clusters or len(asked.names)
+        if request.is_measured:
+            seen = await _measured(request, asked)
+        else:
+            seen = _stated(request, application, list(asked.manifests.values()))
     else:
         opened = await opened_applications.open_application(request.inputs.path)
         console.show_problems(console.messages(), opened.warnings)
-        application, settings, clusters = opened.application, None, request.clusters or 1
-    plans = list(_plans(application, request, settings or _stated(request, clusters)))
+        application = opened.application
+        manifests = await local_inputs.undivided(opened, [""])
+        seen = _stated(request, application, list(manifests.values()))
+    plans = list(_plans(application, request, seen))
     left_out = _left_out(application)
     if form.is_document:
         document: json.JsonObject = {
@@ -137,13 +141,31 @@ async def run(request: PlanRequest, form: forms.Form) -> int:
 
 
 #: Gives the traffic of each cluster that a rule of a stage sees.
-_Traffic = Callable[[str, analysis.Rule], rule_plans.ByCluster]
+_Traffic = Callable[[str, waiting_stages.AnalysisOptions, analysis.Rule], rule_plans.ByCluster]
 
 
-def _stated(request: PlanRequest, clusters: int) -> _Traffic:
-    rate = _RATE if request.rate is None else request.rate
-    alike = {f"cluster-{number}": request.made(rate, rate) for number in range(clusters)}
-    return lambda _stage, _rule: alike
+def _stated(
+    request: PlanRequest,
+    application: applications.Application,
+    manifests: Sequence[Sequence[manifest.Manifest]],
+) -> _Traffic:
+    """Go by what the command states, else by what the file does; clusters are all alike."""
+    shares = variant_shares.of_stages(application, manifests[0] if manifests else ())
+    clusters = request.clusters or max(1, len(manifests))
+
+    def seen(
+        stage: str, options: waiting_stages.AnalysisOptions, rule: analysis.Rule
+    ) -> rule_plans.ByCluster:
+        expected, rate = options.expected_traffic, request.rate
+        if rate is not None or expected is None:
+            rate = _RATE if rate is None else rate
+            made = request.made(rate, rate)
+        else:
+            sides = live_traffic.sides(rule, expected.rate, shares[stage])
+            made = request.made(*sides, expected.errors)
+        return {f"cluster-{number}": made for number in range(clusters)}
+
+    return seen
 
 
 async def _measured(request: PlanRequest, asked: asked_clusters.AskedClusters) -> _Traffic:
@@ -155,7 +177,7 @@ async def _measured(request: PlanRequest, asked: asked_clusters.AskedClusters) -
         )
     application, clock = asked.opened.application, system_clock.SystemClock()
     shares = {
-        target: variant_shares.of_stages(application, _pods(application, manifests))
+        target: variant_shares.of_stages(application, manifests)
         for target, manifests in asked.manifests.items()
     }
     found: dict[tuple[str, str], dict[str, traffic.Traffic]] = {}
@@ -170,12 +192,7 @@ async def _measured(request: PlanRequest, asked: asked_clusters.AskedClusters) -
                     part = request.errors or _ERRORS
                     own = (own[0] / part, own[1] / part)
                 found.setdefault((stage, rule.name), {})[target] = request.made(*own, rate.errors)
-    return lambda stage, rule: found[stage, rule.name]
-
-
-def _pods(application: applications.Application, manifests: Sequence[manifest.Manifest]) -> int:
-    carriers = workloads.find(manifests, application.workloads)
-    return workloads.replicas(carriers[0].body) if carriers else 1
+    return lambda stage, _options, rule: found[stage, rule.name]
 
 
 def _left_out(application: applications.Application) -> list[str]:
@@ -184,7 +201,7 @@ def _left_out(application: applications.Application) -> list[str]:
         f"{rule.name} of {stage}"
         for stage, options in metric_trials.measured_stages(application)
         for rule in options.metrics
-        if rule.is_of_cluster
+        if not rule_plans.can_be_simulated(rule)
     ]
 
 
@@ -193,7 +210,7 @@ def _simulated(
 ) -> Iterator[tuple[str, waiting_stages.AnalysisOptions, analysis.Rule]]:
     for stage, options in metric_trials.measured_stages(application):
         for rule in options.metrics:
-            if not rule.dry_run and not rule.is_of_cluster:
+            if not rule.dry_run and rule_plans.can_be_simulated(rule):
                 yield stage, options, rule
 
 
@@ -201,7 +218,7 @@ def _plans(
     application: applications.Application, request: PlanRequest, seen: _Traffic
 ) -> Iterator[RulePlan]:
     for stage, options, rule in _simulated(application):
-        by_cluster = seen(stage, rule)
+        by_cluster = seen(stage, options, rule)
         duration = options.duration or rule.unjudged + _LOOKS * rule.interval
         looks = max(1, int((duration - rule.unjudged) / rule.interval))
         most = _MOST_LOOKS // (looks * max(1, len(by_cluster)))
@@ -248,10 +265,13 @@ def _traffic_table(plans: Sequence[RulePlan]) -> Iterator[str]:
 def _sentences(plans: Sequence[RulePlan], request: PlanRequest) -> Iterator[str]:
     by_cluster, runs = plans[0].by_cluster, min(plan.runs for plan in plans)
     made = next(iter(by_cluster.values()))
-    seen = f"canary {made.canary:g} and the other side {made.other:g} requests a second"
-    seen += f", {100 * made.errors:g} % errors"
     if request.is_measured:
         seen = "what primary gets now, divided as the pipeline does"
+    elif len({own for plan in plans for own in plan.by_cluster.values()}) > 1:
+        seen = "the traffic that is expected, divided as the pipeline does"
+    else:
+        seen = f"canary {made.canary:g} and the other side {made.other:g} requests a second"
+        seen += f", {100 * made.errors:g} % errors"
     yield (
         f"simulated: {phrases.count(len(by_cluster), 'cluster')}, {seen};"
         f" {runs} releases or more each; found: share, and when half of those were"

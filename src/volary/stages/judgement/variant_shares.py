@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from volary.manifests.workloads import workloads
 from volary.model import applications, routing_options
+from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import (
     rollout_stages,
@@ -31,11 +33,15 @@ class Shares:
 EVERYTHING = Shares(1.0, 0.0, 1.0)
 
 
-def of_stages(application: applications.Application, pods: int) -> Mapping[str, Shares]:
+def of_stages(
+    application: applications.Application, manifests: Sequence[manifest.Manifest]
+) -> Mapping[str, Shares]:
     """Return the parts in each stage and wave, by the name that is shown of it.
 
-    `pods` is how many primary has on the cluster: without a router they share the requests.
+    Without a router pods share the requests, and manifests say how many primary has.
     """
+    carriers = workloads.find(manifests, application.workloads)
+    pods = workloads.replicas(carriers[0].body) if carriers else None
     found: dict[str, Shares] = {}
     begun: list[pipelines.Stage] = []
     for stage in application.pipeline:
@@ -59,7 +65,7 @@ def gate_name(wave: str) -> str:
 
 
 def _after(
-    begun: Sequence[pipelines.Stage], method: routing_options.RoutingMethod, pods: int
+    begun: Sequence[pipelines.Stage], method: routing_options.RoutingMethod, pods: int | None
 ) -> Shares:
     for stage in reversed(begun):
         match stage.options:
@@ -108,7 +114,9 @@ def _weights(options: traffic_stages.ProgressiveTrafficOptions) -> Iterator[int]
         yield weight
 
 
-def _by_pods(begun: Sequence[pipelines.Stage], pods: int) -> Shares:
+def _by_pods(begun: Sequence[pipelines.Stage], pods: int | None) -> Shares:
+    if pods is None:
+        return Shares(0.0, unknown="primary's pods are not known")
     counts: dict[variant.Variant, int] = {}
     for stage in begun:
         if stage.kind.removes is not None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from volary.model import applications, routing_options
+from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, traffic
 from volary.model.pipeline.stage_kinds import (
     rollout_stages,
@@ -19,6 +20,11 @@ from volary.stages.judgement.variant_shares import EVERYTHING, Shares
 
 Replicas, Rollout = rollout_stages.Replicas, rollout_stages.VariantRolloutOptions
 NONE = stage_kind.NoOptions()
+
+
+def pods(count: int) -> list[manifest.Manifest]:
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "shop"}}
+    return [manifest.Manifest({**body, "spec": {"replicas": count}})]
 
 
 def application(
@@ -45,7 +51,8 @@ CLEAN = (rollout_stages.CANARY_CLEAN, NONE)
 def test_a_router_sends_nothing_before_it_is_told_to() -> None:
     divides = traffic_stages.TrafficOptions(70, 20, 10)
     found = variant_shares.of_stages(
-        application(CANARY, JUDGED, (traffic_stages.TRAFFIC_ROUTING, divides), JUDGED, CLEAN), 20
+        application(CANARY, JUDGED, (traffic_stages.TRAFFIC_ROUTING, divides), JUDGED, CLEAN),
+        pods(20),
     )
 
     assert found["2-ANALYSIS"] == Shares(0.0, 0.0, 1.0)
@@ -59,7 +66,7 @@ def test_without_a_router_pods_share_the_requests() -> None:
             CANARY, JUDGED, BASELINE, JUDGED, PRIMARY, JUDGED,
             method=routing_options.RoutingMethod.POD_SELECTOR,
         ),
-        16,
+        pods(16),
     )  # fmt: skip
 
     assert found["2-ANALYSIS"] == Shares(2 / 18, 0.0, 16 / 18), "2 of 16 are 10 percent"
@@ -71,9 +78,9 @@ def test_steps_count_as_their_mean_and_afterwards_as_the_last() -> None:
     steps = traffic_stages.ProgressiveTrafficOptions(step_weight=20, max_weight=50)
     listed = traffic_stages.ProgressiveTrafficOptions(step_weights=(1, 5))
     kind = traffic_stages.PROGRESSIVE_TRAFFIC
-    found = variant_shares.of_stages(application(CANARY, (kind, steps), JUDGED), 4)
+    found = variant_shares.of_stages(application(CANARY, (kind, steps), JUDGED), pods(4))
     (share,) = [
-        variant_shares.of_stages(application((*CANARY,), (kind, listed)), 4)[f"2-{kind.name}"]
+        variant_shares.of_stages(application((*CANARY,), (kind, listed)), pods(4))[f"2-{kind.name}"]
     ]
 
     assert found[f"2-{kind.name}"].canary == pytest.approx((20 + 40 + 50) / 300)
@@ -86,7 +93,7 @@ def test_copies_are_requests_too() -> None:
     rounds = traffic_stages.ProgressiveTrafficOptions(iterations=5, mirror=True, mirror_weight=40)
     kind = traffic_stages.PROGRESSIVE_TRAFFIC
     found = variant_shares.of_stages(
-        application(CANARY, (traffic_stages.TRAFFIC_ROUTING, mirror), (kind, rounds)), 4
+        application(CANARY, (traffic_stages.TRAFFIC_ROUTING, mirror), (kind, rounds)), pods(4)
     )
 
     assert found["2-K8S_TRAFFIC_ROUTING"] == Shares(0.3, 0.0, 1.0)
@@ -111,7 +118,7 @@ def test_copies_are_requests_too() -> None:
 def test_what_nobody_can_tell_beforehand_is_not_guessed(
     stages: tuple[tuple[object, stage_kind.StageOptions], ...], why: str
 ) -> None:
-    found = variant_shares.of_stages(application(CANARY, *stages, JUDGED), 4)
+    found = variant_shares.of_stages(application(CANARY, *stages, JUDGED), pods(4))
 
     assert found["3-ANALYSIS"].unknown == why
 
@@ -124,16 +131,27 @@ def test_pods_of_the_whole_fleet_are_not_known_on_one_cluster() -> None:
             JUDGED,
             method=routing_options.RoutingMethod.POD_SELECTOR,
         ),
-        4,
+        pods(4),
     )
 
     assert found["2-ANALYSIS"].unknown == "canary's pods are divided over the fleet"
 
 
+def test_pods_that_no_manifest_tells_are_not_guessed() -> None:
+    without = application(CANARY, JUDGED, method=routing_options.RoutingMethod.POD_SELECTOR)
+
+    assert variant_shares.of_stages(without, [])["2-ANALYSIS"].unknown == (
+        "primary's pods are not known"
+    )
+    assert variant_shares.of_stages(application(CANARY, JUDGED), [])["2-ANALYSIS"] == Shares(
+        0.0, 0.0, 1.0
+    ), "with a router they say nothing"
+
+
 def test_after_a_switch_and_at_a_waves_end_the_new_version_has_everything() -> None:
     switched = (traffic_stages.BLUE_GREEN, traffic_stages.BlueGreenOptions())
     given = replace(application(CANARY, switched), waves=rollouts.Waves((rollouts.Wave("first"),)))
-    found = variant_shares.of_stages(given, 4)
+    found = variant_shares.of_stages(given, pods(4))
 
     assert found["2-K8S_BLUE_GREEN"] == EVERYTHING
     assert found["first/ANALYSIS"] == EVERYTHING
@@ -150,7 +168,7 @@ def test_each_strategy_begins_anew() -> None:
                 *(replace(stage, strategy="slow", index=stage.index + 2) for stage in second),
             ),
         ),
-        4,
+        pods(4),
     )
 
     assert found["2-K8S_TRAFFIC_ROUTING"] == Shares(0.5, 0.0, 0.5)
