@@ -616,6 +616,9 @@ class Role(StrEnum):
     HISTORY = "history"
     #: None of them: what was counted over an SLO's window before the analysis, once.
     BUDGET = "budget"
+    #: None of them: the bounds of the histogram's bucket that the other side's quantile falls
+    #: into, once: the lower and the upper one.
+    BUCKET = "bucket"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import cast
 
-from volary.analysis.metering import meters, query_names
+from volary.analysis.metering import bucket_queries, meters, query_names, query_templates
 from volary.analysis.verdicts import (
     checks,
     clauses,
@@ -32,6 +32,8 @@ from volary.stages.runtime import contexts
 
 #: A query that can be asked about any stretch of time.
 _ANY_INTERVAL = re.compile(r"\{\{\s*interval\s*\}\}")
+#: Looks at which the bounds of a bucket are asked for; until then there may have been no traffic.
+_BUCKET_LOOKS = 5
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
 
@@ -172,6 +174,8 @@ class Judge:
             primary = Side(variant.Variant.PRIMARY, analysis.Role.BUDGET, self.context.target)
             whole = replace(rule, interval=rule.slo.window)
             asked.append(self._measure(whole, primary, at, until=self.period.started))
+        if (bucket := self._unknown_bucket(rule)) is not None:
+            asked.append(self._measure(rule, bucket, at))
         if rule.history is not None:
             asked += [
                 self._asked_before(rule, rule.history, at, number)
@@ -331,6 +335,29 @@ class Judge:
             measurement.role is analysis.Role.BUDGET
             for measurement in self._kept.get(rule.name, ())
         )
+
+    def _unknown_bucket(self, rule: analysis.Rule) -> Side | None:
+        """Return whose quantile's bucket is still to be asked for; None: nobody's."""
+        is_quantile = rule.built_in == query_templates.DURATION or bucket_queries.is_quantile(
+            rule.query
+        )
+        if rule.kind is not analysis.Kind.VALUE or not is_quantile:
+            return None
+        asked = [
+            measurement.reading
+            for measurement in self._kept.get(rule.name, ())
+            if measurement.role is analysis.Role.BUCKET
+        ]
+        if analysis.Reading.VALUES in asked or len(asked) >= _BUCKET_LOOKS:
+            return None
+        match rule.strategy:
+            case analysis.Strategy.CANARY_PRIMARY:
+                other = variant.Variant.PRIMARY
+            case analysis.Strategy.CANARY_BASELINE | analysis.Strategy.CANARY_BASELINE_PRIMARY:
+                other = variant.Variant.BASELINE
+            case _:
+                return None
+        return Side(other, analysis.Role.BUCKET, self.context.target)
 
     def _sides(self, rule: analysis.Rule) -> list[Side]:
         judged, reference = analysis.Role.JUDGED, analysis.Role.REFERENCE

@@ -27,6 +27,8 @@ _MOST_VERDICTS = 100
 #: Metrics of an answer.
 _MOST_METRICS = 200
 _POOLED = ""
+#: What belongs to neither side of a comparison.
+_NO_SIDES = (analysis.Role.BUDGET, analysis.Role.HISTORY, analysis.Role.BUCKET)
 _UNITS = {analysis.Kind.PROPORTION: "ratio", analysis.Kind.RATE: "perSecond"}
 #: Of the queries that Volary brings along.
 _BUILT_IN_UNITS = {
@@ -145,8 +147,8 @@ def _read(found: Iterable[records.Finding]) -> list[_Metric]:
 
 def _add(metric: _Metric, finding: records.Finding) -> None:
     document = finding.document
-    if document.get("role") in (analysis.Role.BUDGET, analysis.Role.HISTORY):
-        # Of another stretch of time; the verdicts say what it comes to.
+    if document.get("role") in _NO_SIDES:
+        # Of another stretch of time, or bounds; the verdicts say what it comes to.
         return
     if finding.kind == findings.MEASUREMENT:
         # What is compared with other clusters is measured there.
