@@ -353,3 +353,27 @@ async def test_a_plan_says_which_traffic_is_not_known(given: World) -> None:
     assert ended.err.count("hint: --rate states what canary gets, and nobody is asked") == 1
     assert alike.code == 2, alike
     assert "hint: leave it out, or state the traffic: --rate" in alike.err
+
+
+async def test_a_plan_says_what_buckets_cannot_tell(given: World) -> None:
+    def answer(query: str, time: float) -> float:
+        if not query.startswith("histogram_quantile("):
+            return 6000.0 if "requests" in query else 0.0
+        bounds = {"histogram_quantile(1e-9": 0.25, "histogram_quantile(1,": 0.5}
+        return next((bound for each, bound in bounds.items() if query.startswith(each)), 0.4)
+
+    given.metrics.answer = answer
+    given.measures("strategy: CANARY_BASELINE\ndeviation: HIGH\njudgement: sequential\n")
+    written = 'errors{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
+    quantile = 'histogram_quantile(0.99, b{variant="{{ .Variant.Name }}"})'
+    given.clusters.edit("volary.yaml", written, quantile)
+    fleet = given.clusters.fleet
+    planned = await given.clusters.volary("analysis", "plan", ".", "--fleet", fleet, "--runs", "20")
+    tried = await given.clusters.volary("analysis", "test", ".", "--fleet", fleet, "--looks", "12")
+
+    assert planned.code == 0, planned
+    assert (
+        "3-ANALYSIS: errors: primary's is in the bucket from 0.25 to 0.5, within which nothing"
+        " can be told"
+    ) in planned.out
+    assert "baseline's is in the bucket from 0.25 to 0.5" in tried.out, tried

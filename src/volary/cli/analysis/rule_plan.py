@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from volary.analysis.planning import rule_plans, traffic
@@ -73,6 +73,8 @@ class RulePlan:
     runs: int
     outcomes: tuple[rule_plans.Outcome, ...]
     by_cluster: rule_plans.ByCluster
+    #: What buckets cannot tell; empty: nothing is said.
+    words: str = ""
 
     def as_document(self) -> json.JsonObject:
         """Return it for programs: shares, and seconds."""
@@ -83,6 +85,7 @@ class RulePlan:
             "looks": self.looks,
             "runs": self.runs,
             "traffic": {target: asdict(own) for target, own in self.by_cluster.items()},
+            "buckets": self.words,
             "falseAlarms": self.outcomes[0].failed,
             "outcomes": [
                 {
@@ -140,22 +143,31 @@ async def run(request: PlanRequest, form: forms.Form) -> int:
     return exit_codes.Exit.DONE
 
 
-#: Gives the traffic of each cluster that a rule of a stage sees.
-_Traffic = Callable[[str, waiting_stages.AnalysisOptions, analysis.Rule], rule_plans.ByCluster]
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a rule sees of a release."""
+
+    by_cluster: rule_plans.ByCluster
+    #: As it is judged there.
+    rule: analysis.Rule
+    #: What is to be said of it.
+    words: str = ""
+
+
+#: Gives what a rule of a stage sees.
+_Sight = Callable[[str, waiting_stages.AnalysisOptions, analysis.Rule], _Seen]
 
 
 def _stated(
     request: PlanRequest,
     application: applications.Application,
     manifests: Sequence[Sequence[manifest.Manifest]],
-) -> _Traffic:
+) -> _Sight:
     """Go by what the command states, else by what the file does; clusters are all alike."""
     shares = variant_shares.of_stages(application, manifests[0] if manifests else ())
     clusters = request.clusters or max(1, len(manifests))
 
-    def seen(
-        stage: str, options: waiting_stages.AnalysisOptions, rule: analysis.Rule
-    ) -> rule_plans.ByCluster:
+    def seen(stage: str, options: waiting_stages.AnalysisOptions, rule: analysis.Rule) -> _Seen:
         expected, rate = options.expected_traffic, request.rate
         if rate is not None or expected is None:
             rate = _RATE if rate is None else rate
@@ -163,35 +175,48 @@ def _stated(
         else:
             sides = live_traffic.sides(rule, expected.rate, shares[stage])
             made = request.made(*sides, expected.errors)
-        return {f"cluster-{number}": made for number in range(clusters)}
+        return _Seen({f"cluster-{number}": made for number in range(clusters)}, rule)
 
     return seen
 
 
-async def _measured(request: PlanRequest, asked: asked_clusters.AskedClusters) -> _Traffic:
+async def _measured(request: PlanRequest, asked: asked_clusters.AskedClusters) -> _Sight:
     """Ask what the application gets now, and divide it as its pipeline does."""
     if request.clusters is not None:
         raise errors.user_error(
             "--clusters says how many are alike, and the clusters of the fleet are measured",
             hint="leave it out, or state the traffic: --rate",
         )
+    if not asked.names:
+        raise errors.user_error(
+            "no cluster of the fleet is the application's", hint="state the traffic: --rate"
+        )
     application, clock = asked.opened.application, system_clock.SystemClock()
     shares = {
         target: variant_shares.of_stages(application, manifests)
         for target, manifests in asked.manifests.items()
     }
-    found: dict[tuple[str, str], dict[str, traffic.Traffic]] = {}
+    found: dict[tuple[str, str], _Seen] = {}
     masker = redaction.Masker()
     async with inputs.open_meter(asked.members.providers, clock=clock, learn=masker.add) as meter:
         asks = live_traffic.LiveTraffic(application, asked.names, meter, clock)
         for stage, _, rule in _simulated(application):
-            for target, rate in (await asks.rates(rule)).items():
+            try:
+                rates = await asks.rates(rule)
+            except errors.UserError as error:
+                raise errors.UserError(
+                    *(replace(it, message=masker.clean(it.message)) for it in error.problems)
+                ) from None
+            by_cluster: dict[str, traffic.Traffic] = {}
+            for target, rate in rates.items():
                 own = live_traffic.sides(rule, rate.per_second, shares[target][stage])
                 if rule.kind is analysis.Kind.RATE:
                     # Events were counted: as many requests as have so many errors.
                     part = request.errors or _ERRORS
                     own = (own[0] / part, own[1] / part)
-                found.setdefault((stage, rule.name), {})[target] = request.made(*own, rate.errors)
+                by_cluster[target] = request.made(*own, rate.errors)
+            judged, words = await asks.resolved(rule)
+            found[stage, rule.name] = _Seen(by_cluster, judged, words)
     return lambda stage, _options, rule: found[stage, rule.name]
 
 
@@ -215,18 +240,19 @@ def _simulated(
 
 
 def _plans(
-    application: applications.Application, request: PlanRequest, seen: _Traffic
+    application: applications.Application, request: PlanRequest, seen: _Sight
 ) -> Iterator[RulePlan]:
     for stage, options, rule in _simulated(application):
-        by_cluster = seen(stage, options, rule)
+        sight = seen(stage, options, rule)
+        by_cluster = sight.by_cluster
         duration = options.duration or rule.unjudged + _LOOKS * rule.interval
         looks = max(1, int((duration - rule.unjudged) / rule.interval))
         most = _MOST_LOOKS // (looks * max(1, len(by_cluster)))
         runs = min(request.runs, max(_FEWEST_RUNS, most))
         first = next(iter(by_cluster.values()))
         setting = rule_plans.Setting(first, duration, runs=runs, differing=by_cluster)
-        outcomes = rule_plans.outcomes(rule, setting)
-        yield RulePlan(stage, rule.name, duration, looks, runs, outcomes, by_cluster)
+        outcomes = rule_plans.outcomes(sight.rule, setting)
+        yield RulePlan(stage, rule.name, duration, looks, runs, outcomes, by_cluster, sight.words)
 
 
 def _table(plans: Sequence[RulePlan]) -> Iterator[str]:
@@ -280,6 +306,8 @@ def _sentences(plans: Sequence[RulePlan], request: PlanRequest) -> Iterator[str]
         passing = 1.0
         for plan in same:
             passing *= 1 - plan.outcomes[0].failed
+            if plan.words:
+                yield f"{stage}: {plan.metric}: {plan.words}"
             if plan.outcomes[0].unknown > 0:
                 unknown = _share(plan.outcomes[0].unknown)
                 yield f"{stage}: {plan.metric} sees too little to let {unknown} of them pass"

@@ -338,25 +338,14 @@ class Judge:
 
     def _unknown_bucket(self, rule: analysis.Rule) -> Side | None:
         """Return whose quantile's bucket is still to be asked for; None: nobody's."""
-        is_quantile = rule.built_in == query_templates.DURATION or bucket_queries.is_quantile(
-            rule.query
-        )
-        if rule.kind is not analysis.Kind.VALUE or not is_quantile:
-            return None
         asked = [
             measurement.reading
             for measurement in self._kept.get(rule.name, ())
             if measurement.role is analysis.Role.BUCKET
         ]
-        if analysis.Reading.VALUES in asked or len(asked) >= _BUCKET_LOOKS:
+        other = compared_quantile(rule)
+        if other is None or analysis.Reading.VALUES in asked or len(asked) >= _BUCKET_LOOKS:
             return None
-        match rule.strategy:
-            case analysis.Strategy.CANARY_PRIMARY:
-                other = variant.Variant.PRIMARY
-            case analysis.Strategy.CANARY_BASELINE | analysis.Strategy.CANARY_BASELINE_PRIMARY:
-                other = variant.Variant.BASELINE
-            case _:
-                return None
         return Side(other, analysis.Role.BUCKET, self.context.target)
 
     def _sides(self, rule: analysis.Rule) -> list[Side]:
@@ -445,6 +434,22 @@ def is_of_any_interval(rule: analysis.Rule) -> bool:
     """Say whether what a rule counts can be asked of any stretch of time, not only of a look."""
     queries = (query for query in (rule.query, rule.total_query) if query)
     return bool(rule.built_in) or all(map(_ANY_INTERVAL.search, queries))
+
+
+def compared_quantile(rule: analysis.Rule) -> variant.Variant | None:
+    """Return whose quantile of a histogram canary's is compared with; None: nothing like that."""
+    is_built_in = rule.built_in == query_templates.DURATION
+    if rule.kind is not analysis.Kind.VALUE:
+        return None
+    if not is_built_in and not bucket_queries.is_quantile(rule.query):
+        return None
+    match rule.strategy:
+        case analysis.Strategy.CANARY_PRIMARY:
+            return variant.Variant.PRIMARY
+        case analysis.Strategy.CANARY_BASELINE | analysis.Strategy.CANARY_BASELINE_PRIMARY:
+            return variant.Variant.BASELINE
+        case _:
+            return None
 
 
 def new_version(begun: contexts.Stages) -> variant.Variant:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from volary.analysis.metering import meters, query_names, query_templates
+from volary.analysis.verdicts import bucket_bounds
 from volary.model import analysis, applications, clocks, errors
 from volary.model.analysis import Deviation, Kind, Reading, Role, Strategy
 from volary.model.pipeline import variant
@@ -62,6 +63,23 @@ class LiveTraffic:
             raise errors.UserError(*errors.hints_once(unknown))
         return {answer.target: _rate(asked, answer) for answer in answers}
 
+    async def resolved(self, rule: analysis.Rule) -> tuple[analysis.Rule, str]:
+        """Return a rule as primary's buckets have it judged, and words about them.
+
+        A quantile of a histogram cannot tell what is within a bucket. Others, and what is not
+        known, are as they are.
+        """
+        if cluster_judges.compared_quantile(rule) is None:
+            return rule, ""
+        known = []
+        for target in self.names:
+            roles = (Role.REFERENCE, Role.BUCKET)
+            answers = await asyncio.gather(*(self._ask(rule, target, role) for role in roles))
+            at = answers[0].time
+            known.append(analysis.Series(at, at, at, target, tuple(answers)))
+        found = bucket_bounds.resolved(rule, known)
+        return found, bucket_bounds.words(found, known).removeprefix("; ")
+
     def _counting(self, rule: analysis.Rule) -> analysis.Rule:
         found = rule if rule.kind is not Kind.VALUE else self._of_requests(rule)
         if cluster_judges.is_of_any_interval(found):
@@ -76,7 +94,9 @@ class LiveTraffic:
         name = query_templates.ERRORS
         return replace(rule, kind=Kind.PROPORTION, built_in=name, query="", total_query="")
 
-    async def _ask(self, rule: analysis.Rule, target: str) -> analysis.Measurement:
+    async def _ask(
+        self, rule: analysis.Rule, target: str, role: Role = Role.REFERENCE
+    ) -> analysis.Measurement:
         now = self.clock.now()
         return await self.meter.measure(
             meters.Question(
@@ -85,7 +105,7 @@ class LiveTraffic:
                 target=target,
                 names=self.names[target],
                 side=variant.Variant.PRIMARY,
-                role=Role.REFERENCE,
+                role=role,
                 time=now,
                 until=now - rule.delay,
             )

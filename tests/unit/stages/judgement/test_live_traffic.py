@@ -140,3 +140,38 @@ def test_a_part_that_nobody_knows_has_to_be_stated() -> None:
         live_traffic.sides(ERRORS, 100, unknown)
     assert str(raised.value).startswith("errors: canary gets the requests that match, so its rate")
     assert "hint: --rate" in str(raised.value)
+
+
+@dataclass
+class Histogram(Meter):
+    """Primary's 99th percentile is 0.4, in a bucket of each cluster."""
+
+    async def measure(self, question: meters.Question) -> analysis.Measurement:
+        self.asked.append(question)
+        found = self.counts[question.target]
+        if isinstance(found, str):
+            return question.failure(found)
+        return question.answer("q", found if question.role is analysis.Role.BUCKET else (0.4,))
+
+
+async def test_a_quantile_is_judged_by_the_buckets_that_there_are() -> None:
+    rule = replace(
+        LATENCY,
+        query="histogram_quantile(0.99, b)",
+        strategy=Strategy.CANARY_BASELINE,
+        deviation=Deviation.HIGH,
+    )
+    meter = Histogram({"us": (0.25, 0.5), "eu": (0.3, 0.7), "asia": "no answer"})
+    names = dict.fromkeys(meter.counts, query_names.Names())
+    application = applications.Application(name="shop")
+    asks = live_traffic.LiveTraffic(application, names, meter, Clock())
+    found, words = await asks.resolved(rule)
+
+    assert found.allowed_ratio == pytest.approx(1.75)
+    assert words == "primary's is in the bucket from 0.3 to 0.7, within which nothing can be told"
+    assert {each.side for each in meter.asked} == {variant.Variant.PRIMARY}
+    meter.asked.clear()
+    assert await asks.resolved(ERRORS) == (ERRORS, "")
+    limit = replace(rule, strategy=Strategy.THRESHOLD)
+    assert await asks.resolved(limit) == (limit, "")
+    assert meter.asked == []
