@@ -4,28 +4,18 @@ Its memory is made beforehand, so that nothing depends on when somebody scrapes:
 on two clusters, and twenty minutes of canary.
 """
 
-import asyncio
-import contextlib
-import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import aiohttp
 import pytest
 
-import process_time
-import stage_contexts
+import prometheus_memory
 from kube_sandbox.dataplane import programs
-from volary.analysis.metering import provider_meter
-from volary.analysis.providers import provider_pool
-from volary.controller import system_clock
-from volary.model import analysis, metric_providers
+from volary.model import analysis
 from volary.model.analysis import Kind, Result
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages
-from volary.stages.judgement import cluster_judges
-from volary.stages.runtime import contexts
 
 pytestmark = pytest.mark.skipif(
     not (programs.find("prometheus") and programs.find("promtool")),
@@ -78,84 +68,15 @@ def samples() -> Iterator[str]:
     yield "# EOF"
 
 
-@contextlib.asynccontextmanager
-async def remembering(directory: Path) -> AsyncIterator[str]:
-    """Run Prometheus with that memory; gives its address."""
-    (directory / "samples.txt").write_text("\n".join(samples()) + "\n")
-    (directory / "prometheus.yml").write_text("{}")
-    make = ("tsdb", "create-blocks-from", "openmetrics", "--quiet", "samples.txt", "data")
-    making = await asyncio.create_subprocess_exec(
-        str(programs.find("promtool")), *make, cwd=directory
-    )
-    assert await making.wait() == 0
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    words = [
-        "--config.file=prometheus.yml",
-        "--storage.tsdb.path=data",
-        "--storage.tsdb.retention.time=100y",
-        f"--web.listen-address={address}",
-        "--log.level=warn",
-    ]
-    program = await programs.start("prometheus", words, log=directory / "log", directory=directory)
-
-    async def is_ready() -> bool:
-        try:
-            async with (
-                aiohttp.ClientSession() as session,
-                session.get(f"http://{address}/-/ready") as answer,
-            ):
-                return answer.status == 200
-        except aiohttp.ClientError:
-            return False
-
-    try:
-        await program.until(is_ready, seconds=process_time.HANG)
-        yield f"http://{address}"
-    finally:
-        await program.stop()
-
-
-async def judged(
-    rule: analysis.Rule, cluster: str, providers: provider_pool.Providers
-) -> tuple[analysis.Verdict, int, stage_contexts.Report]:
-    """Return the verdict that is final, after how many looks, and what was reported."""
-    report = stage_contexts.Report()
-    context = contexts.MeasuringContext(
-        application=stage_contexts.context().application,
-        target=cluster,
-        report=report,
-        clock=system_clock.SystemClock(),
-        meter=provider_meter.ProviderMeter(providers),
-        begun=(CANARY,),
-    )
-    period = cluster_judges.AnalysisPeriod(START, START + 20 * MINUTE, START + 20 * MINUTE)
-    judge = cluster_judges.Judge(context, period, (rule,), is_past=True)
-    for number in range(1, 21):
-        at = START + number * MINUTE
-        await judge.look(rule, at)
-        verdict = await judge.verdict(rule, at, number)
-        if verdict.is_final:
-            break
-    return verdict, number, report
-
-
 async def test_budgets_and_what_is_usual_are_judged_by_what_it_remembers(tmp_path: Path) -> None:
-    async with remembering(tmp_path) as address:
-        settings = metric_providers.Provider(
-            "prometheus",
-            metric_providers.ProviderType.PROMETHEUS,
-            metric_providers.Access(address),
-            metric_providers.PrometheusOptions(),
-        )
-        async with provider_pool.open_providers(
-            [settings], clock=system_clock.SystemClock()
-        ) as providers:
-            bad, after, _ = await judged(SLO, "us", providers)
-            good, whole, _ = await judged(SLO, "eu", providers)
-            unusual, _, _ = await judged(USUAL, "us", providers)
-            usual, _, report = await judged(USUAL, "eu", providers)
+    async with (
+        prometheus_memory.remembering(tmp_path, samples()) as address,
+        prometheus_memory.providers(address) as providers,
+    ):
+        bad, after, _ = await prometheus_memory.judged(SLO, START, "us", providers)
+        good, whole, _ = await prometheus_memory.judged(SLO, START, "eu", providers)
+        unusual, _, _ = await prometheus_memory.judged(USUAL, START, "us", providers)
+        usual, _, report = await prometheus_memory.judged(USUAL, START, "eu", providers)
 
     assert (bad.result, bad.is_condemned) == (Result.FAIL, True)
     assert after < 10

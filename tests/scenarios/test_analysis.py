@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -284,3 +285,95 @@ async def test_a_comparison_with_an_earlier_analysis_needs_to_be_told_when_that_
 
     assert ended.code == 0, ended
     assert "nothing to compare with; --previous TIME says when" in ended.out
+
+
+RATIO = """\
+kind: proportion
+totalQuery: 'all{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}[{{ interval }}]'
+strategy: CANARY_BASELINE
+judgement: sequential
+"""
+
+
+def ratio(given: World) -> None:
+    """Given: errors among requests, as can be asked of any stretch of time."""
+    given.measures(RATIO)
+    name = '"{{ .Variant.Name }}"}'
+    given.clusters.edit("volary.yaml", f"variant={name}'", f"variant={name}[{{{{ interval }}}}]'")
+
+
+async def test_a_plan_is_made_for_the_traffic_that_there_is(given: World) -> None:
+    """Two pods of primary: canary and baseline get a quarter each."""
+    counts = {"all": {"us": 24_000.0, "eu": 1_200.0}, "errors": {"us": 240.0, "eu": 6.0}}
+    given.metrics.answer = lambda query, time: counts[query.partition("{")[0]][
+        "us" if 'cluster="us"' in query else "eu"
+    ]
+    ratio(given)
+    words = ("analysis", "plan", ".", "--runs", "20", "--output", "json")
+    measured = await given.clusters.volary(*words, "--fleet", given.clusters.fleet)
+    asked = set(given.metrics.queries)
+    given.metrics.server.seen.clear()
+    shown = await given.clusters.volary(*words[:-2], "--fleet", given.clusters.fleet)
+    given.metrics.server.seen.clear()
+    stated = await given.clusters.volary(
+        *words, "--fleet", given.clusters.fleet, "--rate", "3", "--errors", "0.5"
+    )
+
+    assert measured.code == 0, measured
+    (metric,) = json.loads(measured.out)["metrics"]
+    rates = {target: (each["canary"], each["other"]) for target, each in metric["traffic"].items()}
+    assert rates == {"us": (10, 10), "eu": (0.5, 0.5)}, "per second, of ten minutes"
+    shares = {target: each["errors"] for target, each in metric["traffic"].items()}
+    assert shares == {"us": 0.01, "eu": 0.005}
+    assert asked == {
+        f'{name}{{cluster="{cluster}",variant="primary"}}[10m]'
+        for name in counts
+        for cluster in ("us", "eu")
+    }
+    assert re.search(r"3-ANALYSIS +us +10/s +10/s +1 % +errors", shown.out), shown
+    assert re.search(r"3-ANALYSIS +eu +0.5/s +0.5/s +0.5 % +errors", shown.out), shown
+    (metric,) = json.loads(stated.out)["metrics"]
+    assert {each["canary"] for each in metric["traffic"].values()} == {3}
+    assert {each["errors"] for each in metric["traffic"].values()} == {0.5}
+    assert len(metric["traffic"]) == 2
+    assert given.metrics.queries == [], "what is stated is not asked for"
+
+
+async def test_a_plan_says_which_traffic_is_not_known(given: World) -> None:
+    given.metrics.answer = lambda query, time: None if 'cluster="us"' in query else "overloaded"
+    ratio(given)
+    words = ("analysis", "plan", ".", "--fleet", given.clusters.fleet)
+    ended = await given.clusters.volary(*words)
+    alike = await given.clusters.volary(*words, "--clusters", "3")
+
+    assert (ended.code, ended.out) == (2, ""), ended
+    assert "errors on us: its traffic cannot be measured: prom has no data" in ended.err
+    assert "errors on eu: its traffic cannot be measured: prom" in ended.err
+    assert "overloaded" in ended.err
+    assert ended.err.count("hint: --rate states what canary gets, and nobody is asked") == 1
+    assert alike.code == 2, alike
+    assert "hint: leave it out, or state the traffic: --rate" in alike.err
+
+
+async def test_a_plan_says_what_buckets_cannot_tell(given: World) -> None:
+    def answer(query: str, time: float) -> float:
+        if not query.startswith("histogram_quantile("):
+            return 6000.0 if "requests" in query else 0.0
+        bounds = {"histogram_quantile(1e-9": 0.25, "histogram_quantile(1,": 0.5}
+        return next((bound for each, bound in bounds.items() if query.startswith(each)), 0.4)
+
+    given.metrics.answer = answer
+    given.measures("strategy: CANARY_BASELINE\ndeviation: HIGH\njudgement: sequential\n")
+    written = 'errors{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
+    quantile = 'histogram_quantile(0.99, b{variant="{{ .Variant.Name }}"})'
+    given.clusters.edit("volary.yaml", written, quantile)
+    fleet = given.clusters.fleet
+    planned = await given.clusters.volary("analysis", "plan", ".", "--fleet", fleet, "--runs", "20")
+    tried = await given.clusters.volary("analysis", "test", ".", "--fleet", fleet, "--looks", "12")
+
+    assert planned.code == 0, planned
+    assert (
+        "3-ANALYSIS: errors: primary's is in the bucket from 0.25 to 0.5, within which nothing"
+        " can be told"
+    ) in planned.out
+    assert "baseline's is in the bucket from 0.25 to 0.5" in tried.out, tried

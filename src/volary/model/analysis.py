@@ -544,6 +544,19 @@ def _weight(rules: Iterable[Rule]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedTraffic:
+    """What an application is said to get, so that its rules can be tried before they judge."""
+
+    rate: Annotated[
+        float,
+        options.Option(
+            "Requests a second on each cluster, before they are divided between variants.", above=0
+        ),
+    ]
+    errors: float = options.option("Share of them that fails anyway.", 0.01, least=0, most=1)
+
+
+@dataclass(frozen=True, slots=True)
 class HttpCheck:
     """A request whose status is judged (PipeCD: ``https``)."""
 
@@ -603,6 +616,9 @@ class Role(StrEnum):
     HISTORY = "history"
     #: None of them: what was counted over an SLO's window before the analysis, once.
     BUDGET = "budget"
+    #: None of them: the bounds of the histogram's bucket that the other side's quantile falls
+    #: into, once: the lower and the upper one.
+    BUCKET = "bucket"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """Measures by the providers of the settings: a question becomes queries, answers a measurement."""
 
 import asyncio
+import math
 import sys
 from dataclasses import dataclass
 
-from volary.analysis.metering import meters, query_templates, query_values
+from volary.analysis.metering import bucket_queries, meters, query_templates, query_values
 from volary.analysis.providers import provider_pool, query
 from volary.config.stages import query_placeholders
 from volary.model import analysis, errors, metric_providers
@@ -28,10 +29,29 @@ class ProviderMeter:
             texts = _texts(question, settings)
         except errors.UserError as error:
             return question.failure("; ".join(problem.message for problem in error.problems))
+        if question.role is analysis.Role.BUCKET:
+            return await self._bucket(question, texts.query)
         if not texts.total:
             answer = await self._ask(question, texts.query)
             return question.measurement(texts.query, answer.reading, answer.message, answer.values)
         return await self._share(question, texts)
+
+    async def _bucket(self, question: meters.Question, text: str) -> analysis.Measurement:
+        """Ask for both bounds of the bucket that a quantile falls into."""
+        texts = bucket_queries.bounds(text)
+        if texts is None:
+            return question.nothing(text, "it is not one quantile of one histogram")
+        bounds = await asyncio.gather(
+            self._ask(question, texts.low), self._ask(question, texts.high)
+        )
+        for answer in bounds:
+            if answer.reading is not analysis.Reading.VALUES:
+                return question.measurement(texts.high, answer.reading, answer.message)
+        # There may be several points of time, the newest last.
+        low, high = (answer.values[-1] for answer in bounds)
+        if not 0 <= low <= high < math.inf:
+            return question.nothing(texts.high, "no bucket has grown")
+        return question.answer(texts.high, (low, high))
 
     async def _share(
         self, question: meters.Question, texts: query_templates.Text

@@ -1,30 +1,42 @@
 """How a rule would do in some traffic: false alarms, and how soon worse releases are found."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from statistics import median_low
 
 from volary.analysis.planning import traffic
 from volary.analysis.verdicts import fleet_verdicts, rule_verdicts
 from volary.model import analysis
-from volary.model.analysis import Decider, Result
+from volary.model.analysis import Decider, Kind, Result
 
 #: How many times as many errors, or as much latency; 1: healthy.
 EFFECTS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
+
+ByCluster = Mapping[str, traffic.Traffic]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """Where releases are simulated."""
 
+    #: Of each cluster.
     traffic: traffic.Traffic
     duration: timedelta
     clusters: int = 1
     #: Simulated releases for each effect.
     runs: int = 200
     seed: int = 1
+    #: Where clusters differ: the traffic of each, instead of `traffic` and `clusters`.
+    differing: ByCluster = field(default_factory=dict)
+
+    @property
+    def by_cluster(self) -> ByCluster:
+        """The traffic of each cluster."""
+        return self.differing or {
+            f"cluster-{number}": self.traffic for number in range(self.clusters)
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,17 @@ class Outcome:
     found_after: timedelta | None
 
 
+def can_be_simulated(rule: analysis.Rule) -> bool:
+    """Say whether traffic says what it would measure.
+
+    Not what clusters tell, and not a quantity against a limit: nobody knows its level.
+    """
+    if rule.is_of_cluster:
+        return False
+    is_relative = rule.strategy.compares or rule.history is not None
+    return is_relative or rule.kind is not Kind.VALUE or rule.built_in == traffic.SUCCESS
+
+
 def outcomes(
     rule: analysis.Rule, setting: Setting, effects: Sequence[float] = EFFECTS
 ) -> tuple[Outcome, ...]:
@@ -53,15 +76,10 @@ def _outcome(rule: analysis.Rule, setting: Setting, effect: float) -> Outcome:
     times: list[timedelta] = []
     for _ in range(setting.runs):
         fleet = {
-            f"cluster-{number}": traffic.release(
-                rule,
-                setting.traffic,
-                setting.duration,
-                generator=generator,
-                effect=effect,
-                target=f"cluster-{number}",
+            target: traffic.release(
+                rule, own, setting.duration, generator=generator, effect=effect, target=target
             )
-            for number in range(setting.clusters)
+            for target, own in setting.by_cluster.items()
         }
         found, after = _followed(rule, fleet, setting.duration)
         results.append(found)

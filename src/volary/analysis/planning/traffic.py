@@ -21,7 +21,7 @@ _NORMAL = NormalDist()
 #: Mean events from which counts are drawn from the normal distribution.
 _NORMAL_FROM = 50.0
 _QUANTILE = re.compile(r"histogram_quantile\(\s*(0?\.\d+|1)")
-_SUCCESS, _DURATION = "request-success-rate", "request-duration"
+SUCCESS, _DURATION = "request-success-rate", "request-duration"
 _BUILT_IN_QUANTILE = 0.99
 #: Between two values of a time before.
 _STEP = timedelta(minutes=1)
@@ -171,7 +171,7 @@ def _answer(
         return (errors,), ()
     if not requests:
         return (), ()
-    if rule.built_in == _SUCCESS:
+    if rule.built_in == SUCCESS:
         return (100 * (1 - errors / requests),), ()
     deviation = math.sqrt(math.log1p(traffic.scatter**2))
     found = _QUANTILE.search(rule.query)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 
-from volary.analysis.verdicts import clauses
+from volary.analysis.verdicts import bucket_bounds, clauses
 from volary.model import analysis, phrases
 from volary.model.analysis import Deviation, Kind, Range, Reading, Role
 
@@ -23,6 +23,7 @@ def resolved(rule: analysis.Rule, series: Sequence[analysis.Series]) -> analysis
 
     Without a range nothing is known of the times before.
     """
+    rule = bucket_bounds.resolved(rule, series)
     if rule.history is None:
         return rule
     levels = [level for one in series if (level := usual(rule, rule.history, one)) is not None]

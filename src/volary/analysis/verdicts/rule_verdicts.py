@@ -12,6 +12,7 @@ from datetime import datetime
 
 from volary.analysis.statistics import binomial
 from volary.analysis.verdicts import (
+    bucket_bounds,
     burn_rates,
     checks,
     clauses,
@@ -69,7 +70,7 @@ def judge_looks(
     result, why, is_final = _decided(
         rule, judged, missing, has_ended=has_ended, is_overdue=is_overdue
     )
-    why += histories.words(rule, series) if seen else ""
+    why += histories.words(rule, series) + bucket_bounds.words(rule, series) if seen else ""
     name = clauses.subject(rule, [cluster_series.target for cluster_series in series])
     numbers = judged.numbers
     if result is Result.PASS and is_final and not missing:

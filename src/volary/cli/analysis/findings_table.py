@@ -75,8 +75,9 @@ def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
 def _add(judged: JudgedMetric, kind: str, document: json.JsonObject) -> None:
     if kind == _VERDICT:
         judged.verdict = document
-    # A budget's measurement is of another stretch of time; the sentence says what it comes to.
-    if kind != _MEASUREMENT or document.get("role") == analysis.Role.BUDGET:
+    # A budget's measurement is of another stretch of time, and bounds of buckets are no values; the
+    # sentence says what they come to.
+    if kind != _MEASUREMENT or document.get("role") in (analysis.Role.BUDGET, analysis.Role.BUCKET):
         return
     variant = str(document.get("variant", ""))
     is_before = document.get("role") == analysis.Role.HISTORY

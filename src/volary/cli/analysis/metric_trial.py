@@ -4,19 +4,15 @@ import re
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
-from volary.analysis.metering import query_names
 from volary.cli import console, exit_codes, forms
-from volary.cli.analysis import findings_table
-from volary.cli.local import inputs as local_inputs
+from volary.cli.analysis import asked_clusters, findings_table
 from volary.cli.remote import output
-from volary.config.crosscheck import fleet_checks
 from volary.config.decoding import values
 from volary.controller import inputs, system_clock
-from volary.controller.planning import opened_applications, preparation
+from volary.controller.planning import preparation
 from volary.engine.observers import redaction as event_redaction
 from volary.manifests import redaction as manifest_redaction
 from volary.model import analysis, errors, json
-from volary.model.fleet import fleets
 from volary.stages.judgement import metric_trials
 
 _AGO = re.compile(r"-(.+)")
@@ -46,17 +42,10 @@ async def run(request: TrialRequest, form: forms.Form) -> int:
         is_now=not request.at,
         previous=_moment(request.previous, now),
     )
-    opened, members = await local_inputs.open_inputs(request.inputs)
-    targets = _targets(opened, members, request.cluster)
-    # Names are the same whatever clusters get differently.
-    manifests = await local_inputs.undivided(opened, targets)
-    names = {
-        target: query_names.find(opened.application, manifests[target], namespace="default")
-        for target in targets
-    }
+    asked = await asked_clusters.open_clusters(request.inputs, only=request.cluster)
     masker = manifest_redaction.Masker()
-    async with inputs.open_meter(members.providers, clock=clock, learn=masker.add) as meter:
-        tried = metric_trials.Trial(opened.application, names, meter, clock)
+    async with inputs.open_meter(asked.members.providers, clock=clock, learn=masker.add) as meter:
+        tried = metric_trials.Trial(asked.opened.application, asked.names, meter, clock)
         findings, verdicts = await tried.run(moment)
     shown = [_clean(masker, finding) for finding in findings]
     if form.is_document:
@@ -84,19 +73,6 @@ def _show(shown: list[json.JsonObject]) -> None:
     console.write_lines(findings_table.table(judged))
     console.write_lines(findings_table.sentences(judged))
     console.write_lines(findings_table.queries(judged))
-
-
-def _targets(
-    opened: opened_applications.OpenedApplication, members: fleets.Fleet, only: str
-) -> list[str]:
-    names = [
-        cluster.name for cluster in fleet_checks.deployment_targets(opened.application, members)
-    ]
-    if only and only not in names:
-        raise errors.user_error(
-            f"{only} is no cluster of the application", hint=f"there are {', '.join(names)}"
-        )
-    return [only] if only else names
 
 
 def _moment(written: str, now: datetime) -> datetime | None:

@@ -89,15 +89,35 @@ def try_out(
 @app.command()
 def plan(
     path: Annotated[str, typer.Argument(metavar="FILE", help="Application file or directory.")],
+    fleet: Annotated[
+        str,
+        typer.Option(
+            "--fleet",
+            metavar="FILE",
+            help="Fleet file with analysisProviders: what is not stated of its clusters' traffic "
+            "is asked of them.",
+        ),
+    ] = "",
     rate: Annotated[
-        float, typer.Option(min=0.001, help="Requests a second that canary gets, on a cluster.")
-    ] = 10.0,
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Requests a second that canary gets, on a cluster. Default: as measured with "
+            "--fleet, else 10.",
+        ),
+    ] = None,
     other_rate: Annotated[
-        float, typer.Option(min=0, help="Of the other side; 0: as many.", show_default=False)
-    ] = 0.0,
+        float | None,
+        typer.Option(min=0, help="Of the other side. Default: as measured, else as many."),
+    ] = None,
     errors: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of the requests that fails anyway.")
-    ] = 0.01,
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of the requests that fails anyway. Default: as measured, else 0.01.",
+        ),
+    ] = None,
     scatter: Annotated[
         float, typer.Option(min=0, help="Standard deviation of latencies by their mean.")
     ] = 0.5,
@@ -108,7 +128,10 @@ def plan(
     autocorrelation: Annotated[
         float, typer.Option(min=0, max=0.99, help="Of neighbouring looks.")
     ] = 0.0,
-    clusters: Annotated[int, typer.Option(min=1, max=200, help="All alike.")] = 1,
+    clusters: Annotated[
+        int | None,
+        typer.Option(min=1, max=200, help="All alike. Default: as many as the fleet has, else 1."),
+    ] = None,
     runs: Annotated[
         int, typer.Option(min=20, max=10_000, help="Simulated releases for each effect, at most.")
     ] = 200,
@@ -119,16 +142,18 @@ def plan(
     How many healthy releases would fail, and how many and how soon of those with 1.2 to 10
     times as many errors or as much latency.
     """
-    from volary.analysis.planning import traffic
     from volary.cli.analysis import rule_plan
+    from volary.controller.planning import preparation
 
-    made = traffic.Traffic(
-        canary=rate,
-        other=other_rate or rate,
+    request = rule_plan.PlanRequest(
+        preparation.RunOptions(path, fleet=fleet),
+        rate=rate,
+        other_rate=other_rate,
         errors=errors,
         scatter=scatter,
         overdispersion=overdispersion,
         autocorrelation=autocorrelation,
+        clusters=clusters,
+        runs=runs,
     )
-    request = rule_plan.PlanRequest(path, made, clusters=clusters, runs=runs)
     options.finish(rule_plan.run(request, output))

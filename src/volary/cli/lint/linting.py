@@ -25,6 +25,7 @@ from volary.config.stages import analysis_templates
 from volary.controller.planning import opened_applications
 from volary.model import errors, metric_providers, phrases, server_settings
 from volary.model.fleet import fleets
+from volary.model.pipeline.stage_kinds import waiting_stages
 
 #: Files that are larger are no application files; `config.yaml` refuses them anyway.
 _LARGEST = 16 << 20
@@ -69,6 +70,7 @@ def run(
     problems += manifest_checks.check_overrides(root, loaded)
     problems += routes.findings(root, loaded)
     problems += pod_termination.check(root, loaded)
+    problems += _doubts(root, loaded, members)
     if team is not None:
         problems += project_checks.findings(root, loaded, team, members)
     if as_json:
@@ -78,6 +80,29 @@ def run(
         _summarize(files, problems)
     wrong = bool(errors.mistakes(problems))
     return exit_codes.Exit.USAGE if wrong else exit_codes.Exit.DONE
+
+
+def _doubts(
+    root: str, loaded: manifest_checks.LoadedFiles, members: fleets.Fleet | None
+) -> Iterator[errors.Problem]:
+    """Yield what simulated releases say against rules, where files say which traffic to expect."""
+    if not any(_expects_traffic(loaded_file) for loaded_file in loaded.values()):
+        return
+    # Few do, and what simulates it is of no other use here.
+    from volary.cli.lint import rule_simulations
+
+    yield from rule_simulations.check(root, loaded, members)
+
+
+def _expects_traffic(loaded: application_files.Loaded) -> bool:
+    described = loaded.application
+    stages = described.pipeline if described else ()
+    gates = described.waves.waves if described else ()
+    options = (*(stage.options for stage in stages), *(wave.gate.analysis for wave in gates))
+    return any(
+        isinstance(one, waiting_stages.AnalysisOptions) and one.expected_traffic is not None
+        for one in options
+    )
 
 
 def placement_findings(

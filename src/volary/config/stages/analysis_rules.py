@@ -47,7 +47,7 @@ _LONGEST_QUERY = timedelta(minutes=5)
 _LONGEST_DELAY = timedelta(hours=1)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_METRICS, _HTTPS = "metrics", "https"
+_METRICS, _HTTPS, _TRAFFIC = "metrics", "https", "expectedTraffic"
 _LITERAL = analysis.Strategy.THRESHOLD
 _WITH_PRIMARY = (
     analysis.Strategy.CANARY_PRIMARY,
@@ -84,7 +84,10 @@ def convert(
         hold_for=read.hold_for,
         pods=pod_rules.convert(reading, read, [rule.name for rule in measured], length, path),
         scoring=score_rules.convert(reading, read, measured, path),
+        expected_traffic=read.expected_traffic,
     )
+    if read.expected_traffic is not None:
+        reading.refuse_in_pipecd((*path, _TRAFFIC), _TRAFFIC)
     if read.duration is not None:
         check_unit(reading, read.duration, (*path, "duration"))
     for rule in measured:

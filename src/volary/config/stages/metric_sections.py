@@ -191,6 +191,12 @@ class Analysis(base_sections.OnTargets, StageAnalysis):
         "the same.",
         {},
     )
+    expected_traffic: analysis.ExpectedTraffic | None = options.option(
+        "What the application gets: `volary lint` simulates releases in it, and warns of metrics "
+        "that healthy ones would fail, or that would not find twice the errors or latency. "
+        "`volary analysis plan` goes by it too. A release itself does not.",
+        None,
+    )
 
 
 class TemplateSpec(base_sections.Section):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import cast
 
-from volary.analysis.metering import meters, query_names
+from volary.analysis.metering import bucket_queries, meters, query_names, query_templates
 from volary.analysis.verdicts import (
     checks,
     clauses,
@@ -32,6 +32,8 @@ from volary.stages.runtime import contexts
 
 #: A query that can be asked about any stretch of time.
 _ANY_INTERVAL = re.compile(r"\{\{\s*interval\s*\}\}")
+#: Looks at which the bounds of a bucket are asked for; until then there may have been no traffic.
+_BUCKET_LOOKS = 5
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
 
@@ -172,6 +174,8 @@ class Judge:
             primary = Side(variant.Variant.PRIMARY, analysis.Role.BUDGET, self.context.target)
             whole = replace(rule, interval=rule.slo.window)
             asked.append(self._measure(whole, primary, at, until=self.period.started))
+        if (bucket := self._unknown_bucket(rule)) is not None:
+            asked.append(self._measure(rule, bucket, at))
         if rule.history is not None:
             asked += [
                 self._asked_before(rule, rule.history, at, number)
@@ -327,12 +331,22 @@ class Judge:
 
     def _lacks_budget(self, rule: analysis.Rule) -> bool:
         """Whether the budget of an SLO is still to be asked for, and its queries can say it."""
-        queries = (rule.query, rule.total_query)
-        can_be_asked = bool(rule.built_in) or all(map(_ANY_INTERVAL.search, queries))
-        return can_be_asked and not any(
+        return is_of_any_interval(rule) and not any(
             measurement.role is analysis.Role.BUDGET
             for measurement in self._kept.get(rule.name, ())
         )
+
+    def _unknown_bucket(self, rule: analysis.Rule) -> Side | None:
+        """Return whose quantile's bucket is still to be asked for; None: nobody's."""
+        asked = [
+            measurement.reading
+            for measurement in self._kept.get(rule.name, ())
+            if measurement.role is analysis.Role.BUCKET
+        ]
+        other = compared_quantile(rule)
+        if other is None or analysis.Reading.VALUES in asked or len(asked) >= _BUCKET_LOOKS:
+            return None
+        return Side(other, analysis.Role.BUCKET, self.context.target)
 
     def _sides(self, rule: analysis.Rule) -> list[Side]:
         judged, reference = analysis.Role.JUDGED, analysis.Role.REFERENCE
@@ -414,6 +428,28 @@ class Judge:
         if self.pods is None:
             return question.failure("there is no cluster to be asked", name)
         return await self.pods.measure(question)
+
+
+def is_of_any_interval(rule: analysis.Rule) -> bool:
+    """Say whether what a rule counts can be asked of any stretch of time, not only of a look."""
+    queries = (query for query in (rule.query, rule.total_query) if query)
+    return bool(rule.built_in) or all(map(_ANY_INTERVAL.search, queries))
+
+
+def compared_quantile(rule: analysis.Rule) -> variant.Variant | None:
+    """Return whose quantile of a histogram canary's is compared with; None: nothing like that."""
+    is_built_in = rule.built_in == query_templates.DURATION
+    if rule.kind is not analysis.Kind.VALUE:
+        return None
+    if not is_built_in and not bucket_queries.is_quantile(rule.query):
+        return None
+    match rule.strategy:
+        case analysis.Strategy.CANARY_PRIMARY:
+            return variant.Variant.PRIMARY
+        case analysis.Strategy.CANARY_BASELINE | analysis.Strategy.CANARY_BASELINE_PRIMARY:
+            return variant.Variant.BASELINE
+        case _:
+            return None
 
 
 def new_version(begun: contexts.Stages) -> variant.Variant:

@@ -17,7 +17,7 @@ from volary.model.pipeline.stage_kinds import (
     traffic_stages,
     waiting_stages,
 )
-from volary.stages.judgement import cluster_judges, findings
+from volary.stages.judgement import cluster_judges, findings, variant_shares
 from volary.stages.runtime import contexts
 
 _CANARY = pipelines.Stage(
@@ -179,13 +179,13 @@ def measured_stages(
     A duration of nothing: as long as the stage beside which it is measured takes.
     """
     for stage in application.pipeline:
-        name = f"{stage.index + 1}-{stage.name}"
+        name = variant_shares.stage_name(stage)
         for options in (stage.options, stage.beside):
             yield from ((name, one) for one in _options(options))
 
     for wave in application.waves.waves:
         if wave.gate.analysis is not None:
-            yield f"{wave.name}/{waiting_stages.ANALYSIS.name}", wave.gate.analysis
+            yield variant_shares.gate_name(wave.name), wave.gate.analysis
 
 
 def _options(options: stage_kind.StageOptions | None) -> Iterator[waiting_stages.AnalysisOptions]:

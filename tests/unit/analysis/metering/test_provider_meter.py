@@ -164,3 +164,53 @@ async def test_no_answer_is_said_and_not_raised() -> None:
     assert "this machine itself" in inside.message
     assert {each.reading for each in (slow, inside, gone, odd)} == {analysis.Reading.ERROR}
     assert len(server.seen) == 1
+
+
+QUANTILE = replace(RULE, query='histogram_quantile(0.99, b{variant="{{ .Variant.Name }}"})')
+
+
+async def bucket(
+    rule: analysis.Rule, answer: metrics_server.Answer
+) -> tuple[analysis.Measurement, list[str]]:
+    async with metrics_server.serve() as server:
+        server.answer = answer
+        settings = metric_providers.Provider(
+            "prom",
+            metric_providers.ProviderType.PROMETHEUS,
+            metric_providers.Access(server.url),
+            metric_providers.PrometheusOptions(),
+        )
+        clock = fixed_clock.FixedClock()
+        async with provider_pool.open_providers((settings,), clock=clock) as providers:
+            asked = question(rule, role=analysis.Role.BUCKET, side=variant.Variant.BASELINE)
+            return await provider_meter.ProviderMeter(providers).measure(asked), server.queries
+
+
+async def test_both_bounds_of_a_bucket_are_one_answer() -> None:
+    found, queries = await bucket(
+        QUANTILE, lambda query, time: 0.25 if "histogram_quantile(1e-9" in query else 0.5
+    )
+
+    assert (found.values, found.role, found.variant) == (
+        (0.25, 0.5),
+        analysis.Role.BUCKET,
+        "baseline",
+    )
+    assert len(queries) == 2
+    assert all('b{variant="baseline"}' in query for query in queries)
+
+
+async def test_bounds_that_are_none_are_no_data() -> None:
+    nan, _ = await bucket(QUANTILE, lambda query, time: float("nan"))
+    silent, _ = await bucket(QUANTILE, lambda query, time: None)
+    broken, _ = await bucket(QUANTILE, lambda query, time: "overloaded")
+    mean, queries = await bucket(RULE, lambda query, time: 1.0)
+
+    assert (nan.reading, nan.message) == (analysis.Reading.NO_DATA, "no bucket has grown")
+    assert silent.reading is analysis.Reading.NO_DATA
+    assert broken.reading is analysis.Reading.ERROR
+    assert (mean.reading, mean.message) == (
+        analysis.Reading.NO_DATA,
+        "it is not one quantile of one histogram",
+    )
+    assert queries == [], "nobody is asked for it"

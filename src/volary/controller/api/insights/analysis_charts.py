@@ -157,8 +157,8 @@ def _add(metric: _Metric, finding: records.Finding) -> None:
         )
         metric.before.setdefault(finding.target, []).append(measured)
         return
-    if document.get("role") == analysis.Role.BUDGET:
-        # Of another stretch of time; the verdicts say what it comes to.
+    if document.get("role") in (analysis.Role.BUDGET, analysis.Role.BUCKET):
+        # Of another stretch of time, or bounds; the verdicts say what it comes to.
         return
     if finding.kind == findings.MEASUREMENT:
         # What is compared with other clusters is measured there.

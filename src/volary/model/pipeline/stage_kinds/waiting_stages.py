@@ -44,6 +44,8 @@ class AnalysisOptions(stage_kind.StageOptions):
     hold_for: timedelta = timedelta(minutes=10)
     #: None: every metric has to pass.
     scoring: analysis.Scoring | None = None
+    #: What rules are simulated in before a release; None: nothing is said.
+    expected_traffic: analysis.ExpectedTraffic | None = None
     #: Fixed at the run's start: clusters that got no canary of the fleet's share.
     without_canary: tuple[str, ...] = ()
 
