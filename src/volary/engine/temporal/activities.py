@@ -21,7 +21,7 @@ from volary.engine.observers import feed
 from volary.engine.persistence import pieces
 from volary.engine.runs import state
 from volary.engine.state_machine import commands, events
-from volary.engine.temporal import documents, hosted_runs, leases
+from volary.engine.temporal import connections, documents, hosted_runs, leases
 from volary.model import errors, json, statuses
 from volary.model.runs import run_records
 from volary.telemetry import spans
@@ -355,7 +355,7 @@ class _Performance:
         except client.AsyncActivityCancelledError as error:
             has_to_stop = error.details is None or error.details.cancel_requested
         except service.RPCError as error:
-            if error.status is not service.RPCStatusCode.NOT_FOUND:
+            if connections.is_away(error) or error.status is not service.RPCStatusCode.NOT_FOUND:
                 return False
             self._lease.end()
             raise leases.Overtaken(f"{' '.join(map(str, self._key))}: {error.message}") from error

@@ -19,6 +19,19 @@ from volary.model import errors, server_settings
 
 #: An open connection, for those who know Temporal by this package alone.
 Client = client.Client
+#: What a server that is not there, or busy, answers.
+_AWAY = frozenset(
+    {
+        service.RPCStatusCode.UNAVAILABLE,
+        service.RPCStatusCode.DEADLINE_EXCEEDED,
+        service.RPCStatusCode.RESOURCE_EXHAUSTED,
+        service.RPCStatusCode.CANCELLED,
+        service.RPCStatusCode.UNKNOWN,
+        service.RPCStatusCode.INTERNAL,
+        service.RPCStatusCode.ABORTED,
+    }
+)
+_NO_NAMESPACE = "NamespaceNotFoundFailure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,18 @@ class Connection:
     api_key: str = field(default="", repr=False)
     #: What this process is called there; empty: by its machine and number.
     identity: str = ""
+
+
+def is_away(error: service.RPCError | client.WorkflowUpdateRPCTimeoutOrCancelledError) -> bool:
+    """Say whether the same question may be answered later.
+
+    A busy server also says, for a moment, that a namespace is not found that it has served before.
+    That there is none, a worker finds out when it begins.
+    """
+    if not isinstance(error, service.RPCError):
+        return True
+    details = error.grpc_status.details
+    return error.status in _AWAY or any(each.type_url.endswith(_NO_NAMESPACE) for each in details)
 
 
 def tls_config(

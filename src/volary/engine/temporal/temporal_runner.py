@@ -18,25 +18,13 @@ from volary.engine.execution import runners
 from volary.engine.observers import feed
 from volary.engine.runs import state
 from volary.engine.state_machine import events, machine
-from volary.engine.temporal import documents, engine_hosts, hosted_runs
+from volary.engine.temporal import connections, documents, engine_hosts, hosted_runs
 from volary.model import backoffs, errors
 from volary.model.runs import run_records
 
 _LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
-#: What a server that is not there, or busy, answers.
-_AWAY = frozenset(
-    {
-        service.RPCStatusCode.UNAVAILABLE,
-        service.RPCStatusCode.DEADLINE_EXCEEDED,
-        service.RPCStatusCode.RESOURCE_EXHAUSTED,
-        service.RPCStatusCode.CANCELLED,
-        service.RPCStatusCode.UNKNOWN,
-        service.RPCStatusCode.INTERNAL,
-        service.RPCStatusCode.ABORTED,
-    }
-)
 #: How often it is looked whether orders have to be given anew.
 _ORDERS_SECONDS = 15.0
 _AGAIN = backoffs.Backoff(timedelta(seconds=0.5), timedelta(seconds=15))
@@ -239,8 +227,7 @@ class TemporalRunner:
             try:
                 return await call()
             except (service.RPCError, client.WorkflowUpdateRPCTimeoutOrCancelledError) as error:
-                status = getattr(error, "status", service.RPCStatusCode.CANCELLED)
-                if status not in _AWAY or self._is_over:
+                if self._is_over or not connections.is_away(error):
                     raise
                 failures += 1
                 _LOG.warning("Temporal does not answer for run %s: %s", self._id, error)
