@@ -1,7 +1,7 @@
 """Lives that end wherever something in them is put aside: that is where a process may stop."""
 
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
 
@@ -14,18 +14,12 @@ class Crash:
 
     def factory(self, loop: asyncio.AbstractEventLoop, work: Any, **named: Any) -> Any:
         is_ours = asyncio.iscoroutine(work) and not self._is_transaction(work)
-        return asyncio.Task(self._counted(work) if is_ours else work, loop=loop, **named)
+        return asyncio.Task(_Counted(work, self._passed) if is_ours else work, loop=loop, **named)
 
     @staticmethod
     def _is_transaction(work: Any) -> bool:
         # It is kept whole or not at all, by the database.
         return "/store/" in work.cr_code.co_filename
-
-    def _counted(self, work: Coroutine[Any, Any, Any]) -> Any:
-        async def counted() -> Any:
-            return await _Counted(work, self._passed)
-
-        return counted()
 
     def _passed(self) -> None:
         self._left -= 1
@@ -33,20 +27,24 @@ class Crash:
             self.has_come.set()
 
 
-class _Counted:
-    def __init__(self, work: Coroutine[Any, Any, Any], passed: Any) -> None:
+class _Counted(Coroutine[Any, Any, Any]):
+    """The work itself, and not something around it: it may be cancelled before its first step."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any], passed: Callable[[], None]) -> None:
         self._work, self._passed = work, passed
 
+    def send(self, value: Any) -> Any:
+        wanted = self._work.send(value)
+        self._passed()
+        return wanted
+
+    def throw(self, *thrown: Any) -> Any:
+        wanted = self._work.throw(*thrown)
+        self._passed()
+        return wanted
+
+    def close(self) -> None:
+        self._work.close()
+
     def __await__(self) -> Generator[Any, Any, Any]:
-        steps, error = self._work.__await__(), None
-        while True:
-            try:
-                wanted = steps.send(None) if error is None else steps.throw(error)
-            except StopIteration as end:
-                return end.value
-            self._passed()
-            error = None
-            try:
-                yield wanted
-            except BaseException as thrown:  # noqa: BLE001 (handed on to the work)
-                error = thrown
+        return self._work.__await__()
