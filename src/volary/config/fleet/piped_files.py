@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections, file_paths, readings
-from volary.config.fleet import provider_readers, provider_sections
+from volary.config.fleet import provider_sections
 from volary.config.text import yaml
 from volary.model import applications, metric_providers, options
 from volary.model.fleet import fleets
@@ -204,7 +204,11 @@ def _provider(
         {"name": name, "type": kind, "config": {**known_fields, "points": "all"}},
         path,
     )
-    return provider_readers.convert_one(reading, read, directory, path) if read else None
+    if read is None:
+        return None
+    from volary.config.fleet import provider_readers  # thirteen types: once there is one
+
+    return provider_readers.convert(reading, read, directory, path)
 
 
 def _items(

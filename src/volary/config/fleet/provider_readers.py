@@ -1,4 +1,4 @@
-"""Reads `analysisProviders` into the model, and says what is wrong with them."""
+"""Reads an entry of `analysisProviders` into the model, and says what is wrong with it."""
 
 import dataclasses
 import re
@@ -10,11 +10,10 @@ from urllib import parse
 from pydantic import alias_generators
 
 from volary.config.decoding import base_sections, file_paths, readings
-from volary.config.fleet import provider_sections
+from volary.config.fleet import provider_configs, provider_sections
 from volary.config.text import json_paths, yaml
 from volary.model import metric_providers
 
-_AT: yaml.Path = ("analysisProviders",)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LONGEST_SHARE = timedelta(minutes=5)
 _OWN_ADDRESSES = {
@@ -47,30 +46,6 @@ _PROJECT = re.compile(r"[a-z0-9.:-]+")
 
 def convert(
     reading: readings.Reading,
-    read: Sequence[provider_sections.ProviderEntry],
-    directory: str,
-    clusters: Sequence[str] | None = None,
-) -> tuple[metric_providers.Provider, ...]:
-    """Return the providers; problems are noted.
-
-    Args:
-        reading: The file.
-        read: The entries.
-        directory: Where the file is; relative paths start there.
-        clusters: Names of the fleet's; None: they are not known here.
-    """
-    providers: list[metric_providers.Provider] = []
-    for i, entry in enumerate(read):
-        if any(entry.name == other.name for other in read[:i]):
-            reading.error((*_AT, i, "name"), f"the provider {entry.name} is listed twice")
-        made = convert_one(reading, entry, directory, (*_AT, i), clusters)
-        if made is not None:
-            providers.append(made)
-    return tuple(providers)
-
-
-def convert_one(
-    reading: readings.Reading,
     read: provider_sections.ProviderEntry,
     directory: str,
     at: yaml.Path,
@@ -78,7 +53,7 @@ def convert_one(
 ) -> metric_providers.Provider | None:
     """Return a provider; None when its `config` cannot be read, which is noted."""
     here = (*at, "config")
-    config = reading.read(provider_sections.CONFIGS[read.type], read.config, here)
+    config = reading.read(provider_configs.CONFIGS[read.type], read.config, here)
     if config is None:
         return None
     place = _Place(reading, directory, here)
@@ -115,7 +90,7 @@ class _Place:
 
     def secret(
         self,
-        config: provider_sections.Connection,
+        config: provider_configs.Connection,
         name: str,
         *,
         default: str = "",
@@ -136,10 +111,10 @@ class _Place:
 
 
 def _access(
-    place: _Place, kind: metric_providers.ProviderType, config: provider_sections.Connection
+    place: _Place, kind: metric_providers.ProviderType, config: provider_configs.Connection
 ) -> metric_providers.Access:
     address = config.address or _own_address(kind, config)
-    if isinstance(config, provider_sections.SplunkConfig):
+    if isinstance(config, provider_configs.SplunkConfig):
         _check_realm(place, config)
     if not address:
         place.error(("address",), "is required", "write http://prometheus.monitoring:9090")
@@ -168,18 +143,18 @@ def _access(
     )
 
 
-def _own_address(kind: metric_providers.ProviderType, config: provider_sections.Connection) -> str:
-    if isinstance(config, provider_sections.CloudWatchConfig):
+def _own_address(kind: metric_providers.ProviderType, config: provider_configs.Connection) -> str:
+    if isinstance(config, provider_configs.CloudWatchConfig):
         ending = ".cn" if config.region.startswith("cn-") else ""
         return f"https://monitoring.{config.region}.amazonaws.com{ending}"
-    if isinstance(config, provider_sections.NewRelicConfig) and config.api == "insights":
+    if isinstance(config, provider_configs.NewRelicConfig) and config.api == "insights":
         return _INSIGHTS
-    if isinstance(config, provider_sections.SplunkConfig) and config.realm:
+    if isinstance(config, provider_configs.SplunkConfig) and config.realm:
         return f"https://stream.{config.realm}.signalfx.com"
     return _OWN_ADDRESSES.get(kind, "")
 
 
-def _check_realm(place: _Place, config: provider_sections.SplunkConfig) -> None:
+def _check_realm(place: _Place, config: provider_configs.SplunkConfig) -> None:
     if config.realm and config.address:
         place.error(("realm",), "address and realm are both given", "keep one")
     if config.realm and not _REGION.fullmatch(config.realm):
@@ -207,7 +182,7 @@ def _wrong_address(text: str) -> str:
 def _check_credentials(
     place: _Place,
     kind: metric_providers.ProviderType,
-    config: provider_sections.Connection,
+    config: provider_configs.Connection,
     secrets: tuple[metric_providers.Secret, metric_providers.Secret, metric_providers.Secret],
 ) -> None:
     token, username, password = secrets
@@ -227,17 +202,17 @@ def _check_credentials(
         place.error((key,), "another proof is given too", "keep one")
 
 
-def _alternative_key(config: provider_sections.Connection) -> str:
+def _alternative_key(config: provider_configs.Connection) -> str:
     """Return the field with a key that is given in place of a token; empty: none is."""
     names: tuple[str, ...] = ()
-    if isinstance(config, provider_sections.ElasticsearchConfig):
+    if isinstance(config, provider_configs.ElasticsearchConfig):
         names = ("api_key_file", "api_key_env")
-    elif isinstance(config, provider_sections.StackdriverConfig):
+    elif isinstance(config, provider_configs.StackdriverConfig):
         names = ("service_account_key_file", "service_account_key_env")
     return next((alias_generators.to_camel(name) for name in names if getattr(config, name)), "")
 
 
-def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str, str]:
+def _headers(place: _Place, config: provider_configs.Connection) -> Mapping[str, str]:
     headers = dict(config.headers)
     for name, value in config.headers.items():
         path = ("headers", name)
@@ -245,7 +220,7 @@ def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str
             place.error(path, "holds a secret", "write headerFiles or headerEnv, or tokenFile")
         elif not _HEADER.fullmatch(name) or any(ord(character) < ord(" ") for character in value):
             place.error(path, "is not a header")
-    if isinstance(config, provider_sections.TenantConnection) and config.tenant:
+    if isinstance(config, provider_configs.TenantConnection) and config.tenant:
         if not _HEADER.fullmatch(config.tenant_header):
             place.error(("tenantHeader",), "is not the name of a header")
         if any(ord(character) < ord(" ") for character in config.tenant):
@@ -255,7 +230,7 @@ def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str
 
 
 def _secret_headers(
-    place: _Place, config: provider_sections.Connection
+    place: _Place, config: provider_configs.Connection
 ) -> Mapping[str, metric_providers.Secret]:
     headers: dict[str, metric_providers.Secret] = {}
     for field, given in (("headerFiles", config.header_files), ("headerEnv", config.header_env)):
@@ -283,7 +258,7 @@ def _tls(place: _Place, read: metric_providers.ProviderTls) -> metric_providers.
     return file_paths.resolved(read, place.directory)
 
 
-def _options(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+def _options(place: _Place, config: provider_configs.Connection) -> metric_providers.Options:
     """Return what only a provider of this type has."""
     given: dict[str, Any] = {
         field.name: place.secret(
@@ -295,7 +270,7 @@ def _options(place: _Place, config: provider_sections.Connection) -> metric_prov
         for field in dataclasses.fields(config.definition)
         if field.type is metric_providers.Secret
     }
-    if isinstance(config, provider_sections.NewRelicConfig):
+    if isinstance(config, provider_configs.NewRelicConfig):
         given["insights"] = config.api == "insights"
     options: metric_providers.Options = base_sections.value_of(config.definition, config, **given)
     _check_options(place, options)
