@@ -114,8 +114,9 @@ async def test_half_a_head_is_not_waited_for_however_slowly_it_comes(tmp_path: P
         again.writer.write(HALF)
         async with asyncio.TaskGroup() as group:
             trickle = group.create_task(_trickle(slow.writer))
-            said = [(await each.ended()).partition(b"\r\n")[0] for each in (half, slow, again)]
-            assert b"408" in await nothing.ended()
+            said = [(await each.ended()).partition(b"\r\n")[0] for each in (half, again, nothing)]
+            # A byte that meets a closed connection makes its sender forget what it was answered.
+            assert b"408" in (answer := await slow.ended()) or not answer
             trickle.cancel()
         assert clients.number("volary_connections_ended_total", reason="head") == 4
 
