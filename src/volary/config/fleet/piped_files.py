@@ -204,11 +204,7 @@ def _provider(
         {"name": name, "type": kind, "config": {**known_fields, "points": "all"}},
         path,
     )
-    if read is None:
-        return None
-    from volary.config.fleet import provider_readers  # thirteen types: once there is one
-
-    return provider_readers.convert(reading, read, directory, path)
+    return provider_sections.convert_one(reading, read, directory, path) if read else None
 
 
 def _items(

@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import pydantic
 from pydantic import Field
 
-from volary.config.decoding import base_sections
-from volary.config.fleet import provider_sections
+from volary.config.decoding import base_sections, values
 from volary.model import metric_providers, options
 
 _SECRET = "secrets do not belong into this file: write {0}File or {0}Env, which name a place"
@@ -27,7 +26,8 @@ def _misplaced(*names: str) -> Mapping[str, str]:
 
 
 Variable = Annotated[str, pydantic.AfterValidator(_variable)]
-Lower = pydantic.BeforeValidator(provider_sections.lower)
+Points = Annotated[metric_providers.Points, pydantic.BeforeValidator(values.lower)]
+Lower = pydantic.BeforeValidator(values.lower)
 
 
 class Connection(base_sections.Section):
@@ -66,9 +66,7 @@ class Connection(base_sections.Section):
     tls: metric_providers.ProviderTls = options.option(
         "Certificates.", metric_providers.ProviderTls()
     )
-    points: Annotated[
-        metric_providers.Points, pydantic.BeforeValidator(provider_sections.lower)
-    ] = options.option(
+    points: Points = options.option(
         "What of a series is measured: its newest point, or all of the interval (of Prometheus: "
         "an instant query, or a range query as in PipeCD).",
         metric_providers.Points.LAST,
@@ -178,9 +176,7 @@ class StackdriverConfig(Connection, of=metric_providers.StackdriverOptions):
 
     misplaced: ClassVar[Mapping[str, str]] = _misplaced("password", "token", "serviceAccountKey")
 
-    language: Annotated[
-        metric_providers.Language, pydantic.BeforeValidator(provider_sections.lower)
-    ]
+    language: Annotated[metric_providers.Language, pydantic.BeforeValidator(values.lower)]
     service_account_key_file: str = options.option(
         "A file with the key of a service account, JSON. Default: the identity that the machine or "
         "the pod has by itself (Workload Identity).",
