@@ -59,7 +59,7 @@ def words(rule: analysis.Rule, series: Sequence[analysis.Series]) -> str:
 
 
 def _widest(rule: analysis.Rule, series: Sequence[analysis.Series]) -> _Bucket | None:
-    if rule.ratio_limit is None and rule.minimum_effect == 0:
+    if not rule.strategy.compares or (rule.ratio_limit is None and rule.minimum_effect == 0):
         return None
     buckets = (bucket for one in series for bucket in _buckets(rule, one))
     return max(buckets, key=lambda bucket: bucket.ratio, default=None)

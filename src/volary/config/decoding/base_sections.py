@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import pydantic
-from pydantic import Field, alias_generators
+from pydantic import Field, alias_generators, json_schema
 from pydantic_core import core_schema
 
 from volary.config.decoding import values
@@ -131,16 +131,31 @@ def _in_order(options_of: list[str], own: list[str]) -> list[str]:
 
 
 class _Read:
-    """Marks a dataclass that is read by its own definition."""
+    """Marks a dataclass that is read by its own definition, which is made ready once it is written.
+
+    A file has few of all the sections that it could have.
+    """
+
+    def __init__(self, definition: Any) -> None:
+        self._definition = definition
 
     def __get_pydantic_core_schema__(
-        self, definition: Any, handler: pydantic.GetCoreSchemaHandler
+        self, _definition: Any, _handler: pydantic.GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        build = functools.partial(value_of, definition)
-        return core_schema.no_info_after_validator_function(build, handler(section(definition)))
+        return core_schema.no_info_plain_validator_function(self._read)
 
+    def __get_pydantic_json_schema__(
+        self, _schema: core_schema.CoreSchema, handler: pydantic.GetJsonSchemaHandler
+    ) -> json_schema.JsonSchemaValue:
+        made = section(self._definition)
+        made.model_rebuild()
+        # Around it, or it is written out at each place instead of being referred to.
+        return handler(
+            core_schema.no_info_after_validator_function(self._read, made.__pydantic_core_schema__)
+        )
 
-READ = _Read()
+    def _read(self, value: object) -> object:
+        return value_of(self._definition, section(self._definition).model_validate(value))
 
 
 @functools.cache
@@ -248,7 +263,7 @@ def _annotation(hint: Any) -> Any:
     if origin in (types.UnionType, typing.Union):
         return functools.reduce(operator.or_, map(_annotation, arguments))
     if is_definition(hint):
-        return Annotated[hint, READ]
+        return Annotated[hint, _Read(hint)]
     return _TYPES.get(hint, hint)
 
 

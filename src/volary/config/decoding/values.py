@@ -38,6 +38,11 @@ _SHARE = re.compile(r"[0-9]{1,5}%?")
 _CLUSTER_NAME = re.compile(r"[^\s,\x00-\x1f\x7f]+")
 
 
+def lower(value: object) -> object:
+    """Return a word in lower case, as enumerations have it."""
+    return value.lower() if isinstance(value, str) else value
+
+
 def duration(value: object) -> timedelta:
     """Read a Go duration (``1h30m``) or a number of nanoseconds (PipeCD: duration)."""
     if isinstance(value, timedelta):

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections, file_paths, readings
-from volary.config.fleet import health_rules, piped_files, provider_readers, provider_sections
+from volary.config.fleet import health_rules, piped_files, provider_sections
 from volary.config.text import yaml
 from volary.model import errors, options
 from volary.model.fleet import fleets, taints
@@ -85,7 +85,7 @@ def _convert(reading: readings.Reading, directory: str) -> fleets.Fleet | None:
         if entry.agent and (entry.kubeconfig or entry.context or entry.in_cluster):
             message = "agent takes no kubeconfig, context or inCluster: it has the credentials"
             reading.error(("clusters", i, "agent"), message, "keep one way to reach the cluster")
-    providers = provider_readers.convert(reading, read.analysis_providers, directory, sorted(seen))
+    providers = provider_sections.convert(reading, read.analysis_providers, directory, sorted(seen))
     for i, cluster in enumerate(read.clusters):
         _check_taints(reading, cluster.taints, ("clusters", i, "taints"))
     clusters = tuple(_with_paths(cluster, directory) for cluster in read.clusters)

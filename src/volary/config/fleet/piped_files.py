@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections, file_paths, readings
-from volary.config.fleet import provider_readers, provider_sections
+from volary.config.fleet import provider_sections
 from volary.config.text import yaml
 from volary.model import applications, metric_providers, options
 from volary.model.fleet import fleets
@@ -204,7 +204,7 @@ def _provider(
         {"name": name, "type": kind, "config": {**known_fields, "points": "all"}},
         path,
     )
-    return provider_readers.convert_one(reading, read, directory, path) if read else None
+    return provider_sections.convert_one(reading, read, directory, path) if read else None
 
 
 def _items(

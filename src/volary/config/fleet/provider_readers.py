@@ -1,4 +1,4 @@
-"""Reads `analysisProviders` into the model, and says what is wrong with them."""
+"""Reads an entry of `analysisProviders` into the model, and says what is wrong with it."""
 
 import dataclasses
 import re
@@ -10,11 +10,10 @@ from urllib import parse
 from pydantic import alias_generators
 
 from volary.config.decoding import base_sections, file_paths, readings
-from volary.config.fleet import provider_sections
+from volary.config.fleet import provider_configs
 from volary.config.text import json_paths, yaml
 from volary.model import metric_providers
 
-_AT: yaml.Path = ("analysisProviders",)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LONGEST_SHARE = timedelta(minutes=5)
 _OWN_ADDRESSES = {
@@ -45,77 +44,23 @@ _INDEX = re.compile(r"[^\s/\\?#%_][^\s/\\?#%]*")
 _PROJECT = re.compile(r"[a-z0-9.:-]+")
 
 
-def convert(
-    reading: readings.Reading,
-    read: Sequence[provider_sections.ProviderEntry],
-    directory: str,
-    clusters: Sequence[str] | None = None,
-) -> tuple[metric_providers.Provider, ...]:
-    """Return the providers; problems are noted.
-
-    Args:
-        reading: The file.
-        read: The entries.
-        directory: Where the file is; relative paths start there.
-        clusters: Names of the fleet's; None: they are not known here.
-    """
-    providers: list[metric_providers.Provider] = []
-    for i, entry in enumerate(read):
-        if any(entry.name == other.name for other in read[:i]):
-            reading.error((*_AT, i, "name"), f"the provider {entry.name} is listed twice")
-        made = convert_one(reading, entry, directory, (*_AT, i), clusters)
-        if made is not None:
-            providers.append(made)
-    return tuple(providers)
-
-
-def convert_one(
-    reading: readings.Reading,
-    read: provider_sections.ProviderEntry,
-    directory: str,
-    at: yaml.Path,
-    clusters: Sequence[str] | None = None,
-) -> metric_providers.Provider | None:
-    """Return a provider; None when its `config` cannot be read, which is noted."""
-    here = (*at, "config")
-    config = reading.read(provider_sections.CONFIGS[read.type], read.config, here)
-    if config is None:
-        return None
-    place = _Place(reading, directory, here)
-    options = _options(place, config)
-    access = _access(place, read.type, config)
-    unknown = [name for name in config.addresses if clusters is not None and name not in clusters]
-    for name in unknown:
-        hint = readings.did_you_mean(name, clusters or ())
-        place.error(("addresses", name), f"the fleet has no cluster {name}", hint)
-    if not timedelta(0) <= config.share <= _LONGEST_SHARE:
-        place.error(("share",), "must be at most 5m")
-    return metric_providers.Provider(
-        name=read.name,
-        type=read.type,
-        access=access,
-        options=options,
-        points=config.points,
-        concurrency=config.max_concurrency,
-        share=config.share,
-    )
-
-
-class _Place:
+class Place:
     """A `config` in its file."""
 
     def __init__(self, reading: readings.Reading, directory: str, at: yaml.Path) -> None:
-        self._reading, self.directory, self._at = reading, directory, at
+        self.reading, self.directory, self.at = reading, directory, at
 
     def error(self, path: yaml.Path, message: str, hint: str = "") -> None:
-        self._reading.error((*self._at, *path), message, hint)
+        """Note what is wrong at `path` of it."""
+        self.reading.error((*self.at, *path), message, hint)
 
     def file(self, path: str) -> str:
+        """Return where a file is that is written there."""
         return file_paths.resolve(path, self.directory) if path else ""
 
     def secret(
         self,
-        config: provider_sections.Connection,
+        config: provider_configs.Connection,
         name: str,
         *,
         default: str = "",
@@ -135,11 +80,50 @@ class _Place:
         return metric_providers.Secret(self.file(file), "" if file else variable)
 
 
+def convert(
+    place: Place,
+    name: str,
+    kind: metric_providers.ProviderType,
+    written: Mapping[str, object],
+    clusters: Sequence[str] | None = None,
+) -> metric_providers.Provider | None:
+    """Return a provider; None when its `config` cannot be read, which is noted.
+
+    Args:
+        place: Where its `config` is.
+        name: What metrics call it by.
+        kind: What it speaks.
+        written: Its `config`.
+        clusters: Names of the fleet's; None: they are not known here.
+    """
+    config = place.reading.read(provider_configs.CONFIGS[kind], written, place.at)
+    if config is None:
+        return None
+    options = _options(place, config)
+    access = _access(place, kind, config)
+    known = config.addresses if clusters is None else clusters
+    for cluster in config.addresses:
+        if cluster not in known:
+            hint = readings.did_you_mean(cluster, known)
+            place.error(("addresses", cluster), f"the fleet has no cluster {cluster}", hint)
+    if not timedelta(0) <= config.share <= _LONGEST_SHARE:
+        place.error(("share",), "must be at most 5m")
+    return metric_providers.Provider(
+        name=name,
+        type=kind,
+        access=access,
+        options=options,
+        points=config.points,
+        concurrency=config.max_concurrency,
+        share=config.share,
+    )
+
+
 def _access(
-    place: _Place, kind: metric_providers.ProviderType, config: provider_sections.Connection
+    place: Place, kind: metric_providers.ProviderType, config: provider_configs.Connection
 ) -> metric_providers.Access:
     address = config.address or _own_address(kind, config)
-    if isinstance(config, provider_sections.SplunkConfig):
+    if isinstance(config, provider_configs.SplunkConfig):
         _check_realm(place, config)
     if not address:
         place.error(("address",), "is required", "write http://prometheus.monitoring:9090")
@@ -168,18 +152,18 @@ def _access(
     )
 
 
-def _own_address(kind: metric_providers.ProviderType, config: provider_sections.Connection) -> str:
-    if isinstance(config, provider_sections.CloudWatchConfig):
+def _own_address(kind: metric_providers.ProviderType, config: provider_configs.Connection) -> str:
+    if isinstance(config, provider_configs.CloudWatchConfig):
         ending = ".cn" if config.region.startswith("cn-") else ""
         return f"https://monitoring.{config.region}.amazonaws.com{ending}"
-    if isinstance(config, provider_sections.NewRelicConfig) and config.api == "insights":
+    if isinstance(config, provider_configs.NewRelicConfig) and config.api == "insights":
         return _INSIGHTS
-    if isinstance(config, provider_sections.SplunkConfig) and config.realm:
+    if isinstance(config, provider_configs.SplunkConfig) and config.realm:
         return f"https://stream.{config.realm}.signalfx.com"
     return _OWN_ADDRESSES.get(kind, "")
 
 
-def _check_realm(place: _Place, config: provider_sections.SplunkConfig) -> None:
+def _check_realm(place: Place, config: provider_configs.SplunkConfig) -> None:
     if config.realm and config.address:
         place.error(("realm",), "address and realm are both given", "keep one")
     if config.realm and not _REGION.fullmatch(config.realm):
@@ -205,9 +189,9 @@ def _wrong_address(text: str) -> str:
 
 
 def _check_credentials(
-    place: _Place,
+    place: Place,
     kind: metric_providers.ProviderType,
-    config: provider_sections.Connection,
+    config: provider_configs.Connection,
     secrets: tuple[metric_providers.Secret, metric_providers.Secret, metric_providers.Secret],
 ) -> None:
     token, username, password = secrets
@@ -227,17 +211,17 @@ def _check_credentials(
         place.error((key,), "another proof is given too", "keep one")
 
 
-def _alternative_key(config: provider_sections.Connection) -> str:
+def _alternative_key(config: provider_configs.Connection) -> str:
     """Return the field with a key that is given in place of a token; empty: none is."""
     names: tuple[str, ...] = ()
-    if isinstance(config, provider_sections.ElasticsearchConfig):
+    if isinstance(config, provider_configs.ElasticsearchConfig):
         names = ("api_key_file", "api_key_env")
-    elif isinstance(config, provider_sections.StackdriverConfig):
+    elif isinstance(config, provider_configs.StackdriverConfig):
         names = ("service_account_key_file", "service_account_key_env")
     return next((alias_generators.to_camel(name) for name in names if getattr(config, name)), "")
 
 
-def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str, str]:
+def _headers(place: Place, config: provider_configs.Connection) -> Mapping[str, str]:
     headers = dict(config.headers)
     for name, value in config.headers.items():
         path = ("headers", name)
@@ -245,7 +229,7 @@ def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str
             place.error(path, "holds a secret", "write headerFiles or headerEnv, or tokenFile")
         elif not _HEADER.fullmatch(name) or any(ord(character) < ord(" ") for character in value):
             place.error(path, "is not a header")
-    if isinstance(config, provider_sections.TenantConnection) and config.tenant:
+    if isinstance(config, provider_configs.TenantConnection) and config.tenant:
         if not _HEADER.fullmatch(config.tenant_header):
             place.error(("tenantHeader",), "is not the name of a header")
         if any(ord(character) < ord(" ") for character in config.tenant):
@@ -255,7 +239,7 @@ def _headers(place: _Place, config: provider_sections.Connection) -> Mapping[str
 
 
 def _secret_headers(
-    place: _Place, config: provider_sections.Connection
+    place: Place, config: provider_configs.Connection
 ) -> Mapping[str, metric_providers.Secret]:
     headers: dict[str, metric_providers.Secret] = {}
     for field, given in (("headerFiles", config.header_files), ("headerEnv", config.header_env)):
@@ -274,7 +258,7 @@ def _secret_headers(
     return headers
 
 
-def _tls(place: _Place, read: metric_providers.ProviderTls) -> metric_providers.ProviderTls:
+def _tls(place: Place, read: metric_providers.ProviderTls) -> metric_providers.ProviderTls:
     if bool(read.cert_file) != bool(read.key_file):
         place.error(("tls", "certFile"), "certFile and keyFile go together")
     if read.insecure_skip_verify and read.ca_file:
@@ -283,7 +267,7 @@ def _tls(place: _Place, read: metric_providers.ProviderTls) -> metric_providers.
     return file_paths.resolved(read, place.directory)
 
 
-def _options(place: _Place, config: provider_sections.Connection) -> metric_providers.Options:
+def _options(place: Place, config: provider_configs.Connection) -> metric_providers.Options:
     """Return what only a provider of this type has."""
     given: dict[str, Any] = {
         field.name: place.secret(
@@ -295,14 +279,14 @@ def _options(place: _Place, config: provider_sections.Connection) -> metric_prov
         for field in dataclasses.fields(config.definition)
         if field.type is metric_providers.Secret
     }
-    if isinstance(config, provider_sections.NewRelicConfig):
+    if isinstance(config, provider_configs.NewRelicConfig):
         given["insights"] = config.api == "insights"
     options: metric_providers.Options = base_sections.value_of(config.definition, config, **given)
     _check_options(place, options)
     return options
 
 
-def _check_options(place: _Place, options: metric_providers.Options) -> None:
+def _check_options(place: Place, options: metric_providers.Options) -> None:
     match options:
         case metric_providers.PrometheusOptions():
             _check_prometheus(place, options)
@@ -324,7 +308,7 @@ def _check_options(place: _Place, options: metric_providers.Options) -> None:
                 place.error(("jsonPath",), str(error), "write $.data.value")
 
 
-def _check_prometheus(place: _Place, options: metric_providers.PrometheusOptions) -> None:
+def _check_prometheus(place: Place, options: metric_providers.PrometheusOptions) -> None:
     for name, label in (
         ("clusterLabel", options.cluster_label),
         ("namespaceLabel", options.namespace_label),

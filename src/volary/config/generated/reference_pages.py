@@ -19,7 +19,7 @@ from pydantic import fields
 from volary.config.agents import policy_files
 from volary.config.application import application_sections
 from volary.config.decoding import base_sections, readings, values
-from volary.config.fleet import fleet_files, provider_sections
+from volary.config.fleet import fleet_files, provider_configs
 from volary.config.projects import project_files
 from volary.config.server import notification_routes, settings_files
 from volary.config.stages import query_placeholders, stage_sections
@@ -296,9 +296,9 @@ def fleet_page() -> str:
 
 
 def _providers() -> Iterator[str]:
-    yield _table("Every type", provider_sections.Connection)
-    for kind, model in provider_sections.CONFIGS.items():
-        own = _table(f"`type: {kind.value}`", model, without=provider_sections.Connection)
+    yield _table("Every type", provider_configs.Connection)
+    for kind, model in provider_configs.CONFIGS.items():
+        own = _table(f"`type: {kind.value}`", model, without=provider_configs.Connection)
         yield own if own.count("\n") > _EMPTY_TABLE else ""
 
 

@@ -7,7 +7,7 @@ from pydantic import json_schema
 from volary.config.agents import policy_files
 from volary.config.application import application_sections
 from volary.config.decoding import base_sections
-from volary.config.fleet import fleet_files, provider_sections
+from volary.config.fleet import fleet_files, provider_configs
 from volary.config.projects import project_files
 from volary.config.server import settings_files
 from volary.config.stages import stage_sections
@@ -103,7 +103,7 @@ def project_schema() -> json.JsonObject:
 def _with_providers(model: type[base_sections.Section], title: str) -> json.JsonObject:
     """Return a file's schema, with the `config` of analysis providers by their type."""
     _, schema = json_schema.models_json_schema(
-        [(section, "validation") for section in (model, *provider_sections.CONFIGS.values())],
+        [(section, "validation") for section in (model, *provider_configs.CONFIGS.values())],
         by_alias=True,
     )
     definitions: dict[str, Any] = schema["$defs"]
@@ -112,7 +112,7 @@ def _with_providers(model: type[base_sections.Section], title: str) -> json.Json
             "if": {"properties": {"type": {"const": kind.value}}},
             "then": {"properties": {"config": {"$ref": f"#/$defs/{section.__name__}"}}},
         }
-        for kind, section in provider_sections.CONFIGS.items()
+        for kind, section in provider_configs.CONFIGS.items()
     ]
     file = definitions.pop(model.__name__)
     return {"$schema": _DRAFT, **file, "$defs": definitions, "title": title}

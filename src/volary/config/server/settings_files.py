@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from volary.config.decoding import base_sections, file_paths, readings
-from volary.config.fleet import provider_readers, provider_sections
+from volary.config.fleet import provider_sections
 from volary.config.placement import wave_rules
 from volary.config.server import browser_logins, engine_checks, notification_routes
 from volary.config.text import git_addresses, yaml
@@ -137,7 +137,7 @@ def _convert(reading: readings.Reading, directory: str) -> server_settings.Setti
         local_webhooks=read.local_webhooks == "allow",
         isolates_renderers=read.renderer_isolation == "required",
         failover=_complete_limits(reading, read.failover),
-        providers=provider_readers.convert(reading, read.analysis_providers, directory),
+        providers=provider_sections.convert(reading, read.analysis_providers, directory),
     )
     return replace(
         written,

@@ -127,6 +127,8 @@ class Judge:
     _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
     _told_score: str = ""
+    #: By which this cluster is judged, by the name of the rule of the stage.
+    _own_rules: dict[str, analysis.Rule] = field(default_factory=dict)
     #: What was measured, by moment and side: clocks go back, and processes end.
     _counted: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -149,6 +151,14 @@ class Judge:
         self._counted.add(key)
         self._kept.setdefault(measurement.metric, []).append(measurement)
         return True
+
+    def own_rule(self, rule: analysis.Rule) -> analysis.Rule:
+        """Return the rule by which this cluster is judged by itself."""
+        known = self._own_rules.get(rule.name)
+        if known is None:
+            known = fleet_verdicts.own_rule(rule, self.context.clusters)
+            self._own_rules[rule.name] = known
+        return known
 
     def series(self, rule: analysis.Rule) -> analysis.Series:
         """Return everything measured for a rule."""
@@ -183,7 +193,7 @@ class Judge:
             ]
         measured = list(await asyncio.gather(*asked))
         new = [measurement for measurement in measured if self._count(measurement)]
-        alone = fleet_verdicts.own_rule(rule, self.context.clusters)
+        alone = self.own_rule(rule)
         alone = histories.resolved(alone, [self.series(rule)])
         check = checks.check(alone, _answered(measured), target=self.context.target)
         for measurement in new:
@@ -208,8 +218,7 @@ class Judge:
         known, target = await self._known(rule, number), self.context.target
         if rule.decider is analysis.Decider.PER_CLUSTER:
             # The others' numbers are only for show: judged when there is something to show.
-            own_rule = fleet_verdicts.own_rule(rule, self.context.clusters)
-            alone = rule_verdicts.judge(own_rule, known[target], at)
+            alone = rule_verdicts.judge(self.own_rule(rule), known[target], at)
             if not self._is_news(rule, alone):
                 return alone
         else:
@@ -338,13 +347,15 @@ class Judge:
 
     def _unknown_bucket(self, rule: analysis.Rule) -> Side | None:
         """Return whose quantile's bucket is still to be asked for; None: nobody's."""
+        other = compared_quantile(rule)
+        if other is None:
+            return None
         asked = [
             measurement.reading
             for measurement in self._kept.get(rule.name, ())
             if measurement.role is analysis.Role.BUCKET
         ]
-        other = compared_quantile(rule)
-        if other is None or analysis.Reading.VALUES in asked or len(asked) >= _BUCKET_LOOKS:
+        if analysis.Reading.VALUES in asked or len(asked) >= _BUCKET_LOOKS:
             return None
         return Side(other, analysis.Role.BUCKET, self.context.target)
 
@@ -438,9 +449,9 @@ def is_of_any_interval(rule: analysis.Rule) -> bool:
 
 def compared_quantile(rule: analysis.Rule) -> variant.Variant | None:
     """Return whose quantile of a histogram canary's is compared with; None: nothing like that."""
-    is_built_in = rule.built_in == query_templates.DURATION
-    if rule.kind is not analysis.Kind.VALUE:
+    if rule.kind is not analysis.Kind.VALUE or not rule.strategy.compares:
         return None
+    is_built_in = rule.built_in == query_templates.DURATION
     if not is_built_in and not bucket_queries.is_quantile(rule.query):
         return None
     match rule.strategy:

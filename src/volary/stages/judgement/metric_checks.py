@@ -109,8 +109,7 @@ class _MetricChecks:
 
     async def _by_the_newest(self, rule: analysis.Rule, at: datetime) -> Finding:
         clusters = self.judge.context.clusters
-        alone = fleet_verdicts.own_rule(rule, clusters)
-        own = of_look(rule, of_series(alone, [self.judge.series(rule)]))
+        own = of_look(rule, of_series(self.judge.own_rule(rule), [self.judge.series(rule)]))
         if self._is_only_shown(rule, own):
             return own
         # Told to whoever looks at the analysis, also when it decides nothing.

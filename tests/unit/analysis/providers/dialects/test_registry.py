@@ -7,7 +7,7 @@ import pytest
 
 from volary.analysis.providers import query
 from volary.analysis.providers.dialects import dialect, registry
-from volary.config.fleet import provider_sections
+from volary.config.fleet import provider_configs
 from volary.model import metric_providers
 
 SECRET = metric_providers.Secret()
@@ -42,4 +42,4 @@ def test_every_kind_of_provider_has_a_dialect(options: Any) -> None:
 
 @pytest.mark.parametrize("kind", metric_providers.ProviderType)
 def test_every_type_that_can_be_written_has_options(kind: metric_providers.ProviderType) -> None:
-    assert provider_sections.CONFIGS[kind].definition in get_args(metric_providers.Options)
+    assert provider_configs.CONFIGS[kind].definition in get_args(metric_providers.Options)
