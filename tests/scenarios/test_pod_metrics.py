@@ -121,6 +121,53 @@ async def test_canarys_pods_are_judged_where_nothing_is_said_of_them(tmp_path: P
         assert given.images("us") == "example/simple:v1 2/2"
 
 
+def strangers(registry: Any, name: str, image: str) -> None:
+    """Given: somebody else's Deployment, whose pods have the labels of canary's."""
+    labels = {"app": "simple", "pipecd.dev/variant": "canary"}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "main", "image": image}]},
+            },
+        },
+    }
+    create(registry, body)
+
+
+async def test_pods_of_strangers_with_canarys_labels_are_not_judged(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us") as given:
+        await given.deployed()
+        cluster = given.running.clusters["us"]
+        cluster.faults.images.add("*stranger:bad", "crash-after=1s,out-of-memory=true")
+        cluster.faults.images.add("*simple:v3", "crash-after=1s,out-of-memory=true")
+        strangers(cluster.registry, "crashing", "example/stranger:bad")
+        checks_only(given, "        restartThreshold: 1000\n")
+        healthy = await given.run("--strategy", "pipeline", "--output", "json")
+        # Nor do theirs stand in for ours.
+        strangers(cluster.registry, "healthy", "example/stranger:v1")
+        given.edit("deployment.yaml", V2, "simple:v3", message="Release v3")
+        broken = await given.run("--strategy", "pipeline", "--output", "json")
+
+        assert healthy.code == 0, healthy
+        assert values(healthy, "pod-oom-kills") == [[0.0, 0.0]]
+        theirs = [
+            pod
+            for pod in cluster.view.list("Pod", "default")
+            if "stranger:bad" in pod["spec"]["containers"][0]["image"]
+        ]
+        assert max(pod["status"]["containerStatuses"][0]["restartCount"] for pod in theirs) > 1
+        assert broken.code == 1, broken
+        assert "pod-oom-kills on us" in broken.events[-1]["reason"]
+        assert [1.0, 1.0] in values(broken, "pod-oom-kills")
+        assert given.images("us") == "example/simple:v2 2/2"
+
+
 async def test_quiet_pods_pass_unasked_and_nobody_is_asked_where_it_is_off(tmp_path: Path) -> None:
     async with command_world.world(tmp_path, "us") as given:
         await given.deployed()

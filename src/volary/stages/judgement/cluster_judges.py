@@ -27,7 +27,13 @@ from volary.model import analysis, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
-from volary.stages.judgement import findings, http_checks, job_metrics, pod_metrics
+from volary.stages.judgement import (
+    findings,
+    http_checks,
+    job_metrics,
+    owned_pods,
+    pod_metrics,
+)
 from volary.stages.runtime import contexts
 
 #: A query that can be asked about any stretch of time.
@@ -500,7 +506,7 @@ async def open_judge(
     running: list[manifest.Manifest] = []
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
-    pods = pod_metrics.PodMetrics(context.client, context.application, source, running, home)
+    pods = owned_pods.OwnedPods(context.client, context.application, source, running, home)
     # Primary's pods may be old, and have restarted for reasons of their own.
     has_canary = new_version(context.begun) is variant.Variant.CANARY
     last = await context.task_state.recall(state_name(context))
@@ -511,7 +517,7 @@ async def open_judge(
         rules=(*all_rules(options), *(options.pods if has_canary else ())),
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={http_check.rule.name: http_check for http_check in options.http},
-        pods=pods,
+        pods=pod_metrics.PodMetrics(context.client, pods),
         jobs=jobs,
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
         scoring=options.scoring,
