@@ -6,21 +6,42 @@ metrics-server, or of whatever serves it (``metrics.k8s.io``), and is about a qu
 old. Each pod of the variant gives one value.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from volary.analysis.metering import meters
 from volary.clusters.api import label_selectors
-from volary.clusters.client import clients, resource_mapping
+from volary.clusters.client import clients
 from volary.manifests import objects
-from volary.manifests.workloads import quantities
+from volary.manifests.workloads import pod_usage
 from volary.model import analysis, errors, json
+from volary.model.pipeline import variant
 from volary.stages.judgement import owned_pods
 
 _METRICS_GROUP = "metrics.k8s.io"
+_POD_METRICS = (_METRICS_GROUP, "PodMetrics")
 _OUT_OF_MEMORY = "OOMKilled"
+#: So many that follow each other tell what lasts.
+_MEASUREMENTS = 3
+#: Up to so much less of its limit, the other side is as full.
+_ALIKE = 0.05
+#: Of a share, that count.
+_DIGITS = 6
 _USED = {analysis.PodMetric.CPU: "cpu", analysis.PodMetric.MEMORY: "memory"}
+
+
+#: A pod, and what the metrics API tells of it.
+_Told = tuple[json.JsonObject, json.JsonObject]
+
+
+async def may_be_served(client: clients.Client) -> bool:
+    """Say whether a cluster tells what pods use, or may: it certainly does not, or else it may."""
+    try:
+        catalog = await client.discover()
+    except errors.VolaryError:
+        return True
+    return catalog.find(*_POD_METRICS) is not None or _METRICS_GROUP in catalog.stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +50,10 @@ class PodMetrics:
 
     client: clients.Client
     pods: owned_pods.OwnedPods
+    #: What canary is compared with.
+    other: variant.Variant = variant.Variant.PRIMARY
+    #: By uid of a pod: when it was measured, and how full its memory was.
+    _measured: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
 
     async def measure(self, question: meters.Question) -> analysis.Measurement:
         """Return one value for each pod of a variant.
@@ -47,20 +72,73 @@ class PodMetrics:
             return question.nothing(query, f"{question.side.value} has no pods")
         if (count := _COUNTS.get(metric)) is not None:
             return question.answer(query, tuple(count(pod) for pod in pods))
-        used = [told for group in groups for _, told in await self._told(group)]
-        return question.answer(query, tuple(_usage(item, _USED[metric]) for item in used))
+        told = [pair for group in groups for pair in await self._told(group)]
+        if not told:
+            return question.nothing(
+                query, f"nothing is told yet of the pods of {question.side.value}"
+            )
+        if metric is analysis.PodMetric.MEMORY_LIMIT:
+            return await self._fullness(question, query, told)
+        resource = _USED[metric]
+        return question.answer(query, tuple(pod_usage.total(used, resource) for _, used in told))
 
-    async def _told(self, group: owned_pods.Group) -> list[tuple[json.JsonObject, json.JsonObject]]:
+    async def _fullness(
+        self, question: meters.Question, query: str, told: Sequence[_Told]
+    ) -> analysis.Measurement:
+        """Return how full the memory of each pod with a limit was at the last measurements."""
+        shares = [
+            (pod, used, share)
+            for pod, used in told
+            if (share := pod_usage.share_of_memory(pod, used)) is not None
+        ]
+        if not shares:
+            return question.nothing(query, f"no pod of {question.side.value} has a memory limit")
+        values = tuple(
+            least
+            for pod, used, share in shares
+            if (least := self._lasting(objects.uid(pod), used, share)) is not None
+        )
+        if not values:
+            return question.nothing(query, f"fewer than {_MEASUREMENTS} measurements of each pod")
+        expected = question.rule.expected
+        limit = None if expected is None else expected.maximum
+        if question.rule.spares_alike and limit is not None and max(values) > limit:
+            other = await self._fullest_other()
+            if other is not None and round(limit - other, _DIGITS) < _ALIKE:
+                return question.nothing(
+                    query,
+                    f"{self.other.value} uses {other:.0%} of its memory limit too, so"
+                    f" {max(values):.0%} says nothing about the release",
+                )
+        return question.answer(query, values)
+
+    def _lasting(self, uid: str, used: json.JsonObject, share: float) -> float | None:
+        """Return the least share of the last measurements of a pod; None: there are too few."""
+        when = objects.text(used, "timestamp")
+        known = self._measured.setdefault(uid, [])
+        # One that is told twice is one measurement.
+        if not known or not when or known[-1][0] != when:
+            known.append((when, share))
+        del known[:-_MEASUREMENTS]
+        return min(share for _, share in known) if len(known) == _MEASUREMENTS else None
+
+    async def _fullest_other(self) -> float | None:
+        """Return how full the fullest pod of the other side is now; None: nobody knows."""
+        groups = await self.pods.find(self.other, is_new=False)
+        told = [pair for group in groups for pair in await self._told(group)]
+        shares = (pod_usage.share_of_memory(pod, used) for pod, used in told)
+        return max((share for share in shares if share is not None), default=None)
+
+    async def _told(self, group: owned_pods.Group) -> list[_Told]:
         """Return the pods of a workload that the metrics API knows, each with what it tells.
 
         What it tells has the labels of the pod, and may be of one of that name that is gone.
         """
-        catalog = await self.client.discover()
-        if catalog.find(_METRICS_GROUP, "PodMetrics") is None:
+        resource = (await self.client.discover()).find(*_POD_METRICS)
+        if resource is None:
             raise errors.PermanentError(
-                "the cluster serves no metrics of pods: it has no metrics-server"
+                "the cluster serves no metrics of pods: it has no metrics-server that answers"
             )
-        resource = await resource_mapping.require(self.client, _METRICS_GROUP, "PodMetrics")
         listed = await self.client.list(
             resource,
             namespace=group.namespace,
@@ -107,12 +185,3 @@ _COUNTS: Mapping[analysis.PodMetric, Callable[[json.JsonObject], float]] = {
     analysis.PodMetric.RESTARTS: _restarts,
     analysis.PodMetric.OUT_OF_MEMORY: _out_of_memory,
 }
-
-
-def _usage(told: json.JsonObject, resource: str) -> float:
-    """Return what the containers of a pod use: cores, or bytes."""
-    written = (
-        quantities.parse(objects.text(container, "usage", resource))
-        for container in objects.mappings(told, "containers")
-    )
-    return float(sum(value for value in written if value is not None))
