@@ -34,6 +34,24 @@ def controller(body: json.JsonObject) -> str:
     )
 
 
+def may_own(workload: json.JsonObject, pod: json.JsonObject) -> bool:
+    """Say whether a pod can be a workload's, as far as the pod alone tells.
+
+    Of a Deployment's pod it tells which ReplicaSet made it, whose name the Deployment's controller
+    makes of its own name and the pod's hash. Of kinds that are not known here any may be.
+    """
+    references = objects.mappings(pod, "metadata", "ownerReferences")
+    owner = next((one for one in references if one.get("controller") is True), {})
+    kind = workload.get("kind")
+    if kind == workloads.DEPLOYMENT:
+        name = objects.text(workload, "metadata", "name")
+        made_of = f"{name}-{objects.text(pod, 'metadata', 'labels', _TEMPLATE_HASH)}"
+        return owner.get("kind") == "ReplicaSet" and owner.get("name") == made_of
+    if kind in (workloads.STATEFUL_SET, workloads.DAEMON_SET, "Job"):
+        return objects.text(owner, "uid") == objects.uid(workload)
+    return True
+
+
 def owned(
     workload: json.JsonObject, between: Sequence[json.JsonObject], pods: Iterable[json.JsonObject]
 ) -> list[json.JsonObject]:

@@ -99,3 +99,25 @@ def test_pods_of_a_daemon_set_are_those_of_its_newest_revision() -> None:
 
 def test_what_has_no_uid_owns_nothing() -> None:
     assert pod_owners.owned({"kind": "Job"}, [], [pod("of-nobody")]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "expected"),
+    [
+        ("Deployment", {"kind": "ReplicaSet", "name": "web-5f", "uid": "r"}, True),
+        ("Deployment", {"kind": "ReplicaSet", "name": "web-canary-5f", "uid": "r"}, False),
+        ("Deployment", {"kind": "ReplicaSet", "name": "web-6a", "uid": "r"}, False),
+        ("Deployment", {"kind": "Tool", "name": "web-5f", "uid": "r"}, False),
+        ("Deployment", {}, False),
+        ("StatefulSet", {"kind": "StatefulSet", "name": "web", "uid": "web"}, True),
+        ("StatefulSet", {"kind": "StatefulSet", "name": "web", "uid": "before"}, False),
+        ("CloneSet", {"kind": "CloneSet", "name": "web", "uid": "web"}, True),
+    ],
+)
+def test_whose_a_pod_can_be_as_far_as_it_tells(
+    kind: str, owner: dict[str, str], expected: bool
+) -> None:
+    made = pod("p", **{"pod-template-hash": "5f"})
+    made["metadata"]["ownerReferences"] = [{**owner, "controller": True}] if owner else []
+
+    assert pod_owners.may_own(body(kind, "web"), made) is expected
