@@ -74,9 +74,7 @@ class PodMetrics:
             return question.answer(query, tuple(count(pod) for pod in pods))
         told = [pair for group in groups for pair in await self._told(group)]
         if not told:
-            return question.nothing(
-                query, f"nothing is told yet of the pods of {question.side.value}"
-            )
+            return question.nothing(query, "nothing is told yet of its pods")
         if metric is analysis.PodMetric.MEMORY_LIMIT:
             return await self._fullness(question, query, told)
         resource = _USED[metric]
@@ -92,14 +90,16 @@ class PodMetrics:
             if (share := pod_usage.share_of_memory(pod, used)) is not None
         ]
         if not shares:
-            return question.nothing(query, f"no pod of {question.side.value} has a memory limit")
+            return question.nothing(query, "none of its pods has a memory limit")
         values = tuple(
             least
             for pod, used, share in shares
             if (least := self._lasting(objects.uid(pod), used, share)) is not None
         )
         if not values:
-            return question.nothing(query, f"fewer than {_MEASUREMENTS} measurements of each pod")
+            return question.nothing(
+                query, f"none of its pods has been measured {_MEASUREMENTS} times yet"
+            )
         expected = question.rule.expected
         limit = None if expected is None else expected.maximum
         if question.rule.spares_alike and limit is not None and max(values) > limit:

@@ -126,7 +126,7 @@ async def test_what_was_told_of_an_earlier_pod_of_that_name_is_not_of_this_one()
 
     measured = await given.look(rule)
 
-    assert measured.message == "nothing is told yet of the pods of canary"
+    assert measured.message == "nothing is told yet of its pods"
     given.tell("c1", "64Mi", 30)
     assert (await given.look(rule)).values == (64 * 2**20,)
 
@@ -136,7 +136,7 @@ async def test_a_pod_without_a_limit_says_nothing_of_it() -> None:
     given.pod("c1")["spec"] = {"containers": [{"name": "web"}]}
     given.tell("c1", "97Gi", 15)
 
-    assert (await given.look()).message == "no pod of canary has a memory limit"
+    assert (await given.look()).message == "none of its pods has a memory limit"
 
 
 async def test_a_cluster_without_metrics_is_said_to_have_none() -> None:
