@@ -81,6 +81,20 @@ async def _pause(work: execution.Work, which: variant.Variant, count: float | No
             await work.context.task.stop.wait()
 
 
+def rule_for(provider: str, window: timedelta = _LATELY) -> analysis.Rule:
+    """Return what a provider is asked; empty: the only one."""
+    # Whole seconds: that is how windows are written.
+    seconds = max(window, _SHORTEST) // _SHORTEST
+    return analysis.Rule(
+        query_templates.IN_FLIGHT,
+        built_in=query_templates.IN_FLIGHT,
+        provider=provider,
+        kind=analysis.Kind.RATE,
+        interval=seconds * _SHORTEST,
+        timeout=_TIMEOUT,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     """Asks one provider about one variant on one cluster."""
@@ -98,19 +112,9 @@ class _Question:
     async def ask(self, window: timedelta) -> analysis.Measurement:
         """Ask what the router told last within a window that ends now."""
         context, now = self.work.context, self.work.context.clock.now()
-        # Whole seconds: that is how windows are written.
-        seconds = max(window, _SHORTEST) // _SHORTEST
-        rule = analysis.Rule(
-            query_templates.IN_FLIGHT,
-            built_in=query_templates.IN_FLIGHT,
-            provider=self.provider,
-            kind=analysis.Kind.RATE,
-            interval=seconds * _SHORTEST,
-            timeout=_TIMEOUT,
-        )
         return await context.meter.measure(
             meters.Question(
-                rule=rule,
+                rule=rule_for(self.provider, window),
                 application=context.application,
                 target=context.target,
                 names=self.names,
