@@ -138,12 +138,23 @@ async def test_where_primary_is_as_full_it_says_nothing_and_use_is_shown(tmp_pat
 
 
 def strangers(registry: Any, name: str, image: str) -> None:
-    """Given: somebody else's Deployment, whose pods have the labels of canary's."""
+    """Given: the canary of another application of that name; its pods have the labels of ours."""
     labels = {"app": "simple", "pipecd.dev/variant": "canary"}
+    marks = {
+        "volary.dev/managed-by": "volary",
+        "volary.dev/application": "simple",
+        "volary.dev/application-id": "0123456789abcdef",
+    }
+    annotations = {**marks, "volary.dev/resource-key": f"apps:Deployment:default:{name}"}
     body = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {**labels, **marks},
+            "annotations": annotations,
+        },
         "spec": {
             "replicas": 3,
             "selector": {"matchLabels": labels},
@@ -156,6 +167,18 @@ def strangers(registry: Any, name: str, image: str) -> None:
     create(registry, body)
 
 
+BY_HAND = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "by-hand",
+        "namespace": "default",
+        "labels": {"app": "simple", "pipecd.dev/variant": "canary"},
+    },
+    "spec": {"containers": [{"name": "main", "image": "example/stranger:bad"}]},
+}
+
+
 async def test_pods_of_strangers_with_canarys_labels_are_not_judged(tmp_path: Path) -> None:
     async with command_world.world(tmp_path, "us") as given:
         await given.deployed()
@@ -163,6 +186,7 @@ async def test_pods_of_strangers_with_canarys_labels_are_not_judged(tmp_path: Pa
         cluster.faults.images.add("*stranger:bad", "crash-after=1s,out-of-memory=true")
         cluster.faults.images.add("*simple:v3", "crash-after=1s,out-of-memory=true")
         strangers(cluster.registry, "crashing", "example/stranger:bad")
+        create(cluster.registry, BY_HAND)
         checks_only(given, "        restartThreshold: 1000\n")
         healthy = await given.run("--strategy", "pipeline", "--output", "json")
         # Nor do theirs stand in for ours.

@@ -13,6 +13,7 @@ from datetime import datetime
 from volary.analysis.metering import meters
 from volary.clusters.api import label_selectors
 from volary.clusters.client import clients
+from volary.concurrency import single_flight
 from volary.manifests import objects
 from volary.manifests.workloads import pod_usage
 from volary.model import analysis, errors, json
@@ -54,6 +55,7 @@ class PodMetrics:
     other: variant.Variant = variant.Variant.PRIMARY
     #: By uid of a pod: when it was measured, and how full its memory was.
     _measured: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    _flights: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
 
     async def measure(self, question: meters.Question) -> analysis.Measurement:
         """Return one value for each pod of a variant.
@@ -132,8 +134,21 @@ class PodMetrics:
     async def _told(self, group: owned_pods.Group) -> list[_Told]:
         """Return the pods of a workload that the metrics API knows, each with what it tells.
 
-        What it tells has the labels of the pod, and may be of one of that name that is gone.
+        What it tells has the labels of the pod, and may be of one of that name that is gone. Who
+        asks at the same time gets the same.
         """
+        key = (group.namespace, label_selectors.exact(group.labels))
+        shared = await self._flights.do(key, group.namespace, lambda: self._list(group))
+        by_name = shared.value if shared is not None else {}
+        return [
+            (pod, told)
+            for pod in group.pods
+            if (told := by_name.get(objects.text(pod, "metadata", "name"))) is not None
+            and not _is_older(told, pod)
+        ]
+
+    async def _list(self, group: owned_pods.Group) -> dict[str, json.JsonObject]:
+        """Return what is told of pods with the labels of a workload's, by name."""
         resource = (await self.client.discover()).find(*_POD_METRICS)
         if resource is None:
             raise errors.PermanentError(
@@ -145,13 +160,7 @@ class PodMetrics:
             label_selector=label_selectors.exact(group.labels),
             most=owned_pods.MOST_PODS,
         )
-        by_name = {objects.text(item, "metadata", "name"): item for item in listed.items}
-        return [
-            (pod, told)
-            for pod in group.pods
-            if (told := by_name.get(objects.text(pod, "metadata", "name"))) is not None
-            and not _is_older(told, pod)
-        ]
+        return {objects.text(item, "metadata", "name"): item for item in listed.items}
 
 
 def _is_older(told: json.JsonObject, pod: json.JsonObject) -> bool:
