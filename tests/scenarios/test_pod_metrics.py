@@ -1,6 +1,5 @@
 """Releases that are judged by what the cluster itself tells of their pods."""
 
-import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any
 
 import command_world
 from measured_world import findings
-from volary.concurrency import background_tasks
 
 V1, V2 = "simple:v1", "simple:v2"
 APPLICATION = """\
@@ -33,29 +31,6 @@ REST = """\
     - {name: K8S_PRIMARY_ROLLOUT}
     - {name: K8S_CANARY_CLEAN}
 """
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "pods.metrics.k8s.io"},
-    "spec": {
-        "group": "metrics.k8s.io",
-        "scope": "Namespaced",
-        "names": {"plural": "pods", "singular": "pod", "kind": "PodMetrics"},
-        "versions": [
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True,
-                    }
-                },
-            }
-        ],
-    },
-}
 
 
 def measures(given: command_world.World, more: str = "") -> None:
@@ -121,6 +96,118 @@ async def test_canarys_pods_are_judged_where_nothing_is_said_of_them(tmp_path: P
         assert given.images("us") == "example/simple:v1 2/2"
 
 
+LIMITED = """\
+          resources: {limits: {memory: 100Mi}}
+          image: example/"""
+
+
+def limited(given: command_world.World, **memory: str) -> None:
+    """Given: containers with a memory limit of 100 MiB, and what each version uses."""
+    given.running.clusters["us"].install_metrics_server()
+    for version, used in memory.items():
+        given.running.clusters["us"].faults.images.add(f"*simple:{version}", f"memory={used}")
+    given.edit("deployment.yaml", "          image: example/", LIMITED)
+
+
+async def test_a_pod_about_to_run_out_of_memory_takes_the_release_back(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us") as given:
+        limited(given, v1="50Mi", v2="97Mi")
+        await given.deployed()
+        checks_only(given)
+        ended = await given.run("--strategy", "pipeline", "--output", "json")
+
+        assert ended.code == 1, ended
+        assert "pod-memory-limit on us" in ended.events[-1]["reason"]
+        assert "0.97 is outside the expected ≤ 0.95" in ended.events[-1]["reason"]
+        assert given.images("us") == "example/simple:v1 2/2"
+
+
+async def test_where_primary_is_as_full_it_says_nothing_and_use_is_shown(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us") as given:
+        limited(given, v1="96Mi", v2="97Mi")
+        await given.deployed()
+        checks_only(given)
+        ended = await given.run("--strategy", "pipeline", "--output", "json")
+
+        assert ended.code == 0, ended
+        said = {each["metric"]: each["document"]["sentence"] for each in findings(ended, "verdict")}
+        assert "primary uses 96% of its memory limit too" in said["pod-memory-limit"]
+        assert "canary has a median of" in said["pod-memory"]
+        assert values(ended, "pod-cpu")[-1] == [0.001, 0.001]
+        assert given.images("us") == "example/simple:v2 2/2"
+
+
+def strangers(registry: Any, name: str, image: str) -> None:
+    """Given: the canary of another application of that name; its pods have the labels of ours."""
+    labels = {"app": "simple", "pipecd.dev/variant": "canary"}
+    marks = {
+        "volary.dev/managed-by": "volary",
+        "volary.dev/application": "simple",
+        "volary.dev/application-id": "0123456789abcdef",
+    }
+    annotations = {**marks, "volary.dev/resource-key": f"apps:Deployment:default:{name}"}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {**labels, **marks},
+            "annotations": annotations,
+        },
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "main", "image": image}]},
+            },
+        },
+    }
+    create(registry, body)
+
+
+BY_HAND = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "by-hand",
+        "namespace": "default",
+        "labels": {"app": "simple", "pipecd.dev/variant": "canary"},
+    },
+    "spec": {"containers": [{"name": "main", "image": "example/stranger:bad"}]},
+}
+
+
+async def test_pods_of_strangers_with_canarys_labels_are_not_judged(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us") as given:
+        await given.deployed()
+        cluster = given.running.clusters["us"]
+        cluster.faults.images.add("*stranger:bad", "crash-after=1s,out-of-memory=true")
+        cluster.faults.images.add("*simple:v3", "crash-after=1s,out-of-memory=true")
+        strangers(cluster.registry, "crashing", "example/stranger:bad")
+        create(cluster.registry, BY_HAND)
+        checks_only(given, "        restartThreshold: 1000\n")
+        healthy = await given.run("--strategy", "pipeline", "--output", "json")
+        # Nor do theirs stand in for ours.
+        strangers(cluster.registry, "healthy", "example/stranger:v1")
+        given.edit("deployment.yaml", V2, "simple:v3", message="Release v3")
+        broken = await given.run("--strategy", "pipeline", "--output", "json")
+
+        assert healthy.code == 0, healthy
+        assert values(healthy, "pod-oom-kills") == [[0.0, 0.0]]
+        theirs = [
+            pod
+            for pod in cluster.view.list("Pod", "default")
+            if "stranger:bad" in pod["spec"]["containers"][0]["image"]
+        ]
+        assert max(pod["status"]["containerStatuses"][0]["restartCount"] for pod in theirs) > 1
+        assert broken.code == 1, broken
+        assert "pod-oom-kills on us" in broken.events[-1]["reason"]
+        assert [1.0, 1.0] in values(broken, "pod-oom-kills")
+        assert given.images("us") == "example/simple:v2 2/2"
+
+
 async def test_quiet_pods_pass_unasked_and_nobody_is_asked_where_it_is_off(tmp_path: Path) -> None:
     async with command_world.world(tmp_path, "us") as given:
         await given.deployed()
@@ -134,6 +221,9 @@ async def test_quiet_pods_pass_unasked_and_nobody_is_asked_where_it_is_off(tmp_p
         assert values(quiet, "pod-restarts") == [[0.0, 0.0]]
         assert values(quiet, "pod-oom-kills") == [[0.0, 0.0]]
         assert values(off, "pod-restarts") == []
+        # Said once of what a cluster does not tell.
+        lines = [each["line"] for each in quiet.events if each["event"] == "task-logged"]
+        assert sum("us has no metrics-server" in line for line in lines) == 1
 
 
 async def test_quiet_pods_pass_and_their_memory_is_judged_where_it_is_told(tmp_path: Path) -> None:
@@ -141,17 +231,19 @@ async def test_quiet_pods_pass_and_their_memory_is_judged_where_it_is_told(tmp_p
         await given.deployed()
         measures(given, "        - {name: pod-memory, interval: 1s, expected: {max: 200000000}}\n")
         silent = await given.run("--strategy", "pipeline", "--output", "json")
-        registry = given.running.clusters["us"].registry
-        create(registry, DEFINITION)
+        cluster = given.running.clusters["us"]
+        cluster.install_metrics_server()
+        cluster.faults.images.add("*simple:v3", "memory=90Mi")
+        cluster.faults.images.add("*simple:v4", "memory=400Mi")
         given.edit("deployment.yaml", V2, "simple:v3", message="Release v3")
-        async with background_tasks.in_background(tell(registry, "90Mi")):
-            good = await given.run("--strategy", "pipeline", "--output", "json")
+        good = await given.run("--strategy", "pipeline", "--output", "json")
         given.edit("deployment.yaml", "simple:v3", "simple:v4", message="Release v4")
-        async with background_tasks.in_background(tell(registry, "400Mi")):
-            greedy = await given.run("--strategy", "pipeline", "--output", "json")
+        greedy = await given.run("--strategy", "pipeline", "--output", "json")
 
         assert silent.code == 1, silent
-        assert "it has no metrics-server" in json.dumps(findings(silent, "measurement"))
+        assert "it has no metrics-server that answers" in json.dumps(
+            findings(silent, "measurement")
+        )
         assert good.code == 0, good
         assert values(good, "pod-restarts")[0] == [0.0, 0.0]
         assert values(good, "pod-memory")[-1] == [90 * 2.0**20] * 2
@@ -164,26 +256,3 @@ def create(registry: Any, body: Mapping[str, Any]) -> None:
     """Given: an object that somebody makes in the cluster."""
     kind = registry.kind(body["apiVersion"], body["kind"])
     registry.create(kind, body["metadata"].get("namespace", ""), dict(body))
-
-
-async def tell(registry: Any, memory: str) -> None:
-    """Tell what each new pod uses, as metrics-server would, until cancelled."""
-    metrics = registry.kind("metrics.k8s.io/v1beta1", "PodMetrics")
-    while True:
-        told = {each["metadata"]["name"] for each in registry.objects(metrics)}
-        for pod in registry.objects(registry.kind("v1", "Pod")):
-            metadata = pod["metadata"]
-            if metadata["name"] in told:
-                continue
-            kept = {key: metadata[key] for key in ("name", "namespace", "labels")}
-            usage = {"cpu": "100m", "memory": memory}
-            create(
-                registry,
-                {
-                    "apiVersion": "metrics.k8s.io/v1beta1",
-                    "kind": "PodMetrics",
-                    "metadata": kept,
-                    "containers": [{"name": "main", "usage": usage}],
-                },
-            )
-        await asyncio.sleep(0.1)

@@ -10,6 +10,7 @@ block frees the ports and ends every task.
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import secrets
 import tempfile
 import time
@@ -21,12 +22,12 @@ from pathlib import Path
 import yaml
 
 from kube_sandbox import errors, initial_objects, json
-from kube_sandbox.apimachinery.meta import api_errors, times
+from kube_sandbox.apimachinery.meta import api_errors, objects, times
 from kube_sandbox.apiserver import server
 from kube_sandbox.apiserver.access import kubeconfig, users
-from kube_sandbox.apiserver.registry import registry
+from kube_sandbox.apiserver.registry import registry, resource_metrics
 from kube_sandbox.apiserver.storage import verbs
-from kube_sandbox.controllers.kubelet import containers, lifecycle
+from kube_sandbox.controllers.kubelet import behaviours, containers, lifecycle
 from kube_sandbox.controllers.manager import cache, loop
 from kube_sandbox.dataplane import address_file, cluster_traffic
 from kube_sandbox.dataplane.servers import loopback, traffic_metrics
@@ -64,6 +65,8 @@ class Settings:
     seed: int | None = None
     #: Pods are real servers, with a proxy before them (`dataplane`); Linux only.
     traffic: bool = False
+    #: metrics-server is installed (``metrics.k8s.io``, `kubectl top`).
+    metrics_server: bool = False
     #: Real seconds that pods serve on when their deletion begins, at least, with `traffic`:
     #: real proxies need a moment to follow, however fast the sandbox runs.
     drain: float = 0.6
@@ -85,6 +88,7 @@ class Cluster:
         kubeconfig_path: Path,
         switchboard: faults.Switchboard,
         controllers: loop.Loop,
+        speed: float,
         traffic: cluster_traffic.ClusterTraffic | None = None,
     ) -> None:
         self.name = name
@@ -101,6 +105,7 @@ class Cluster:
         self._traffic = traffic
         self._server = served
         self._controllers = controllers
+        self._speed = speed
         self._stopped = False
         # Held here and awaited by `stop`. A TaskGroup around the caller's block would turn
         # every error raised in it into an exception group.
@@ -125,6 +130,12 @@ class Cluster:
                 f'cluster "{self.name}" has no real traffic', hint="start the fleet with it"
             )
         return self._traffic
+
+    def install_metrics_server(self) -> None:
+        """Serve ``metrics.k8s.io``: what pods use, as their annotations and image rules say."""
+        self.registry.serve_metrics(
+            functools.partial(_usage, rules=self.faults.images), speed=self._speed
+        )
 
     async def until(self, holds: Callable[[cache.Cache], bool], *, timeout: float = 10.0) -> None:
         """Wait until something holds in the cluster; it is asked after every change.
@@ -219,6 +230,8 @@ async def start(
             cluster = await _open(name, number, port, directory, chosen)
             stack.push_async_callback(cluster.stop)
             _seed(cluster, chosen)
+            if chosen.metrics_server:
+                cluster.install_metrics_server()
             clusters[name] = cluster
         _write(directory, names, chosen)
         metrics_url = await _observe(clusters, directory, stack) if chosen.traffic else ""
@@ -327,8 +340,22 @@ async def _open(name: str, number: int, port: int, directory: Path, settings: Se
         kubeconfig_path=directory / f"{name}.kubeconfig",
         switchboard=switchboard,
         controllers=controllers,
+        speed=settings.speed,
         traffic=traffic,
     )
+
+
+def _usage(pod: json.JsonObject, rules: behaviours.ImageRules) -> dict[str, resource_metrics.Usage]:
+    """Return what the containers of a running pod use."""
+    sidecars = [
+        each for each in lifecycle.init_containers(pod) if each.get("restartPolicy") == "Always"
+    ]
+    used = {}
+    for each in (*lifecycle.main_containers(pod), *sidecars):
+        image = str(each.get("image") or "")
+        behaviour = behaviours.of(image, objects.annotations(pod), rules)
+        used[str(each["name"])] = resource_metrics.Usage(behaviour.cpu, behaviour.memory)
+    return used
 
 
 def _timing(settings: Settings) -> containers.Timing:

@@ -1,10 +1,12 @@
 """Stock kubectl against the sandbox: reading, writing and asking around."""
 
+import asyncio
 import json
 
 import pytest
 import yaml
 
+import process_time
 from kube_sandbox import fleet
 from sandbox_fixtures import FleetFactory, Follow, Kubectl, deployment
 
@@ -417,3 +419,33 @@ async def test_nodes_can_be_drained(kubectl: Kubectl, cluster: fleet.Cluster) ->
         cluster, "get", "pods", "-o", "name", f"--field-selector=spec.nodeName={node}"
     )
     assert left.out == ""
+
+
+async def test_with_a_metrics_server_top_shows_what_pods_are_said_to_use(
+    kubectl: Kubectl, fleet_of: FleetFactory
+) -> None:
+    running = await fleet_of(["eu"], metrics_server=True)
+    cluster = running.clusters["eu"]
+    cluster.faults.images.add("nginx:*", "cpu=250m,memory=400Mi")
+    reader = "--as=system:serviceaccount:default:reader"
+    await kubectl(cluster, "create", "serviceaccount", "reader")
+    subject = "--serviceaccount=default:reader"
+    await kubectl(cluster, "create", "rolebinding", "reader", "--clusterrole=view", subject)
+    await _deployed(kubectl, cluster)
+    async with asyncio.timeout(process_time.HANG):
+        # Of a pod nothing is told before its node was read twice.
+        while True:
+            told = await kubectl(cluster, "top", "pods", check=False)
+            if told.out.count("web-") == 2:
+                break
+            await asyncio.sleep(0.2)
+
+    pods = await kubectl(cluster, "top", "pods", "-l", "app=web", "--no-headers", reader)
+    nodes = await kubectl(cluster, "top", "nodes", "--no-headers")
+    missing = await kubectl(cluster, "top", "pod", "nobody", check=False)
+    denied = await kubectl(cluster, "delete", "pods.metrics.k8s.io", "--all", check=False)
+
+    assert [line.split()[1:] for line in pods.out.splitlines()] == [["250m", "400Mi"]] * 2
+    assert sum(int(line.split()[1].removesuffix("m")) for line in nodes.out.splitlines()) == 500
+    assert 'pods "nobody" not found' in missing.err
+    assert "does not allow this method" in denied.err

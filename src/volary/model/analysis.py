@@ -124,6 +124,9 @@ class PodMetric(StrEnum):
     CPU = "pod-cpu"
     #: Bytes.
     MEMORY = "pod-memory"
+    #: The share of its memory limit that a pod's fullest container used at least at the last three
+    #: measurements.
+    MEMORY_LIMIT = "pod-memory-limit"
 
     @property
     def is_count(self) -> bool:
@@ -251,8 +254,9 @@ class Rule:
     name: str = options.option(
         "As shown. `request-success-rate`, `request-duration` (ms) and, for `kind: proportion`, "
         "`request-errors` without a `query` are measured at the application's router; "
-        "`pod-restarts`, `pod-oom-kills`, `pod-cpu` (cores) and `pod-memory` (bytes), for each pod "
-        "of the variant, are asked of the cluster itself. Default: `metrics-0` and so on.",
+        "`pod-restarts`, `pod-oom-kills`, `pod-cpu` (cores), `pod-memory` (bytes) and "
+        "`pod-memory-limit` (share of the limit), for each pod of the variant, are asked of the "
+        "cluster itself. Default: `metrics-0` and so on.",
         "",
     )
     provider: str = options.option(
@@ -417,6 +421,9 @@ class Rule:
     #: Name of a query that Volary brings along, for the application's router, or of a `PodMetric`;
     #: `query` is empty.
     built_in: str = ""
+    #: A look at which the other side is nearly as bad says nothing: of what is judged unasked,
+    #: against `expected`.
+    spares_alike: bool = False
     #: Arguments of the query for every variant (PipeCD: ``appArgs``, ``appCustomArgs``).
     arguments: Mapping[str, str] = field(default_factory=dict)
     canary_arguments: Mapping[str, str] = options.option(
@@ -453,6 +460,11 @@ class Rule:
     def is_of_pods(self) -> bool:
         """Whether the cluster itself is asked, and no provider."""
         return self.built_in in tuple(PodMetric)
+
+    @property
+    def is_of_usage(self) -> bool:
+        """Whether the metrics API is asked: what pods use."""
+        return self.is_of_pods and not PodMetric(self.built_in).is_count
 
     @property
     def is_of_cluster(self) -> bool:

@@ -219,6 +219,11 @@ class TrafficRouting:
         + ".",
         None,
     )
+    drain_timeout: timedelta = options.option(
+        "How long at most requests that are under way to a variant are waited for after that, "
+        "where the router's metrics tell them. `0s`: not at all.",
+        timedelta(minutes=1),
+    )
     services: VariantServices = options.option(
         "Names of those Services; not for `podselector` and `istio`.", VariantServices()
     )

@@ -106,6 +106,7 @@ class Options:
     traffic: bool = False
     proxy: str = "builtin"
     prometheus: bool = False
+    metrics_server: bool = False
 
 
 async def up(options: Options) -> int:
@@ -152,6 +153,7 @@ def _settings(options: Options, proxy: proxies.Kind) -> fleet.Settings:
             *(definitions.istio() if istio else ()),
             *(definitions.gateway_api() if gateway_api else ()),
         ),
+        metrics_server=options.metrics_server,
         traffic=options.traffic or options.prometheus or proxy is not proxies.Kind.BUILT_IN,
     )
 

@@ -67,6 +67,9 @@ def up(
     prometheus: Annotated[
         bool, typer.Option("--prometheus", help="Scrape the pods; implies --traffic.")
     ] = False,
+    metrics_server: Annotated[
+        bool, typer.Option("--metrics-server", help="Serve what pods use: kubectl top.")
+    ] = False,
     speed: Annotated[
         float, typer.Option(min=0.1, max=1000, metavar="X", help="Sandbox seconds per second.")
     ] = 1.0,
@@ -89,6 +92,7 @@ def up(
         traffic=traffic,
         proxy=proxy.value,
         prometheus=prometheus,
+        metrics_server=metrics_server,
     )
     _finish(command.up(options))
 

@@ -4,6 +4,7 @@ Texts for a family (`metric_providers.Metrics`) and one name. `request-success-r
 percentage, `request-duration` the 99th percentile in milliseconds (Flagger's names and units;
 of NGINX it is the mean, which is all it tells). `request-errors` counts failed requests of an
 interval among all of them, for proportion tests. A failed request is answered with 5xx.
+`IN_FLIGHT` is no metric of users: requests that are under way, where a router tells them.
 
 Beside the placeholders of users' queries these texts have, in ``<…>``: ``<more>``, a matcher
 for the cluster's label where the provider keeps several clusters; ``<namespace label>`` and
@@ -20,6 +21,7 @@ from volary.model.pipeline import variant as variants
 SUCCESS_RATE = "request-success-rate"
 DURATION = "request-duration"
 ERRORS = "request-errors"
+IN_FLIGHT = "requests-in-flight"
 NAMES = (SUCCESS_RATE, DURATION, ERRORS)
 
 
@@ -43,6 +45,8 @@ class _Family:
     #: The 99th percentile in milliseconds; ``<which>`` are the matchers.
     duration: str
     failures: str = "5.*"
+    #: A gauge of requests that are under way; empty: nothing tells them.
+    in_flight: str = ""
 
     @property
     def failed(self) -> str:
@@ -58,6 +62,7 @@ class _Family:
 _MILLISECOND_QUANTILE = (
     "histogram_quantile(0.99, sum(rate(%s{<which><more>}[{{ interval }}])) by (le))"
 )
+_ENVOY_ACTIVE = "envoy_cluster_upstream_rq_active"
 _SECOND_QUANTILE = f"{_MILLISECOND_QUANTILE} * 1000"
 
 _FAMILIES: Mapping[metric_providers.Metrics, _Family] = {
@@ -83,6 +88,7 @@ _FAMILIES: Mapping[metric_providers.Metrics, _Family] = {
         which='envoy_cluster_name=~"{{ namespace }}_{{ service }}_[0-9a-zA-Z-]+(_[0-9a-f]+)?"',
         label="envoy_response_code",
         duration=_MILLISECOND_QUANTILE % "envoy_cluster_upstream_rq_time_bucket",
+        in_flight=_ENVOY_ACTIVE,
     ),
     # Envoy Gateway has one cluster for a whole rule, canary and primary together. When a backend
     # of the rule has a filter (or its policy routes by zone) it has one for each backend, named by
@@ -95,6 +101,7 @@ _FAMILIES: Mapping[metric_providers.Metrics, _Family] = {
         ),
         label="envoy_response_code",
         duration=_MILLISECOND_QUANTILE % "envoy_cluster_upstream_rq_time_bucket",
+        in_flight=_ENVOY_ACTIVE,
     ),
     metric_providers.Metrics.NGINX: _Family(
         requests="nginx_ingress_controller_requests",
@@ -117,6 +124,8 @@ _FAMILIES: Mapping[metric_providers.Metrics, _Family] = {
         ),
         label="code",
         duration=_SECOND_QUANTILE % "traefik_service_request_duration_seconds_bucket",
+        # Of Traefik 2; version 3 counts connections by entry point only, which is no data here.
+        in_flight="traefik_service_open_connections",
     ),
     # Pods of a Deployment (name, hash, id) or of another workload (name, number or id).
     metric_providers.Metrics.APPLICATION: _Family(
@@ -168,13 +177,7 @@ def find(
     """
     if name not in NAMES:
         raise errors.user_error(f"no query {name} is built in", hint=f"one of {', '.join(NAMES)}")
-    options = settings.options
-    if not isinstance(options, metric_providers.PrometheusOptions):
-        raise errors.user_error(
-            f"the built-in query {name} is for Prometheus, and {settings.name} is of the type "
-            f"{settings.type.value}",
-            hint="write the query, or name a provider of the type prometheus",
-        )
+    options = _options(name, settings)
     family = _FAMILIES[metrics_of(method, settings)]
 
     def finish(text: str) -> str:
@@ -188,6 +191,36 @@ def find(
     # Without a failed request since the start there is no such series: zero, not nothing.
     failed = f"{_increase(family, family.failed)} or vector(0)"
     return Text(finish(failed), finish(_increase(family)))
+
+
+def in_flight(
+    method: routing_options.RoutingMethod,
+    settings: metric_providers.Provider,
+    *,
+    variant: str = "canary",
+) -> Text:
+    """Return the query for requests under way as they were told last within an interval.
+
+    Raises:
+        errors.UserError: The provider does not speak PromQL, or its metrics tell no such thing.
+    """
+    options = _options(IN_FLIGHT, settings)
+    metrics = metrics_of(method, settings)
+    family = _FAMILIES[metrics]
+    if not family.in_flight:
+        raise errors.user_error(f"metrics of {metrics.value} tell no requests under way")
+    text = f"sum(last_over_time({family.in_flight}{{<which><more>}}[{{{{ interval }}}}]))"
+    return Text(_finish(text, family, options, variant))
+
+
+def _options(name: str, settings: metric_providers.Provider) -> metric_providers.PrometheusOptions:
+    if not isinstance(settings.options, metric_providers.PrometheusOptions):
+        raise errors.user_error(
+            f"the built-in query {name} is for Prometheus, and {settings.name} is of the type "
+            f"{settings.type.value}",
+            hint="write the query, or name a provider of the type prometheus",
+        )
+    return settings.options
 
 
 def for_rule(
@@ -204,6 +237,8 @@ def for_rule(
     """
     if not rule.built_in:
         return Text(rule.query, rule.total_query)
+    if rule.built_in == IN_FLIGHT:
+        return in_flight(method, settings, variant=variant)
     return find(rule.built_in, method, settings, variant=variant)
 
 

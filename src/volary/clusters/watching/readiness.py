@@ -10,6 +10,7 @@ from volary.clusters.api import label_selectors
 from volary.clusters.watching import crash_loops
 from volary.manifests import objects
 from volary.manifests.health import assessment, pod_health, workload_health
+from volary.manifests.workloads import pod_owners
 from volary.model import json, phrases, statuses
 from volary.model.objects import manifest, object_health
 
@@ -212,16 +213,17 @@ def pod_selector(workload: json.JsonObject) -> dict[str, str]:
 
 
 def _is_newest(workload: json.JsonObject, pod: json.JsonObject) -> bool:
-    """Whether `pod` was made from the workload's present template, judged by its images.
+    """Whether `pod` is the workload's and made from its present template, judged by its images.
 
-    The revision's hash would take another list of ReplicaSets. Containers that were
-    injected into the pod do not matter.
+    The revision's hash, and the uid of the ReplicaSet, would take another list. Containers that
+    were injected into the pod do not matter.
     """
     metadata = pod["metadata"]
     if (
         metadata.get("namespace") != workload["metadata"].get("namespace")
         or "deletionTimestamp" in metadata
         or not label_selectors.matches(pod_selector(workload), objects.mapping(metadata, "labels"))
+        or not pod_owners.may_own(workload, pod)
     ):
         return False
     wanted = _images(objects.mapping(workload, "spec", "template", "spec"))

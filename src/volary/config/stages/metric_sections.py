@@ -170,8 +170,10 @@ class Analysis(base_sections.OnTargets, StageAnalysis):
     )
     judge_pods: bool = options.option(
         "Where canary runs the cluster is asked about its pods too, every 30s: none may be killed "
-        "for lack of memory, or restart more often than `restartThreshold`. What it does not tell "
-        "fails nothing. Not in PipeCD's files.",
+        "for lack of memory, restart more often than `restartThreshold`, or use more than 95% of "
+        "its memory limit at three measurements while the other side's pods use less than 90%. "
+        "CPU and memory beside the other side's are shown. What it does not tell fails nothing. "
+        "Not in PipeCD's files.",
         True,
     )
     restart_threshold: int | None = options.option(

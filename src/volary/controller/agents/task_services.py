@@ -22,7 +22,7 @@ from volary.engine.persistence import codec
 from volary.manifests import redaction as manifest_redaction
 from volary.model import analysis, clocks, errors, json, statuses
 from volary.model.runs import run_records
-from volary.stages.judgement import findings
+from volary.stages.judgement import findings, in_flight
 from volary.stages.runtime import rendezvouses, task_states
 from volary.store import records, stores
 
@@ -202,7 +202,11 @@ class TaskServices:
         # One that compares with clusters without the release asks about those as well.
         if not set(clusters) & set(run.targets) or question.target not in run.targets:
             raise refusals.not_found("run", run_id)
-        asked = {_query(rule) for stage in run.stages for rule in _rules_in(stage.stage)}
+        rules = [rule for stage in run.stages for rule in _rules_in(stage.stage)]
+        if any(stage.stage.kind.removes for stage in run.stages):
+            providers = {rule.provider for rule in rules} | {""}
+            rules += [in_flight.rule_for(provider) for provider in providers]
+        asked = {_query(rule) for rule in rules}
         if _query(question.rule) not in asked or question.application.name != run.application:
             raise refusals.conflict("no stage of the run asks that")
         return await self.meter.measure(question)

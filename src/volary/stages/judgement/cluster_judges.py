@@ -27,7 +27,13 @@ from volary.model import analysis, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
-from volary.stages.judgement import findings, http_checks, job_metrics, pod_metrics
+from volary.stages.judgement import (
+    findings,
+    http_checks,
+    job_metrics,
+    owned_pods,
+    pod_metrics,
+)
 from volary.stages.runtime import contexts
 
 #: A query that can be asked about any stretch of time.
@@ -124,6 +130,8 @@ class Judge:
     #: Of the release; empty: there is none.
     run: str = ""
     commit: str = ""
+    #: What is to be said once of what is not judged.
+    remarks: tuple[str, ...] = ()
     _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
     _told_score: str = ""
@@ -474,6 +482,35 @@ def new_version(begun: contexts.Stages) -> variant.Variant:
     return variant.Variant.CANARY if runs else variant.Variant.PRIMARY
 
 
+def _other(begun: contexts.Stages) -> variant.Variant:
+    """Return what canary is compared with on this cluster: baseline while one runs."""
+    runs = False
+    for stage in begun:
+        if stage.kind.applies is variant.Variant.BASELINE:
+            runs = True
+        elif stage.kind.removes is variant.Variant.BASELINE:
+            runs = False
+    return variant.Variant.BASELINE if runs else variant.Variant.PRIMARY
+
+
+async def _unasked(
+    context: contexts.StageContext, rules: Sequence[analysis.Rule]
+) -> tuple[tuple[analysis.Rule, ...], tuple[str, ...]]:
+    """Return what is judged of pods unasked on this cluster, and what is to be said of the rest."""
+    if not any(rule.is_of_usage for rule in rules):
+        return tuple(rules), ()
+    if not await pod_metrics.may_be_served(context.client):
+        names = ", ".join(rule.name for rule in rules if rule.is_of_usage)
+        remark = f"{names}: not measured, as {context.target} has no metrics-server"
+        return tuple(rule for rule in rules if not rule.is_of_usage), (remark,)
+    if _other(context.begun) is variant.Variant.PRIMARY:
+        return tuple(rules), ()
+    strategy = analysis.Strategy.CANARY_BASELINE
+    return tuple(
+        replace(rule, strategy=strategy) if rule.strategy.compares else rule for rule in rules
+    ), ()
+
+
 def state_name(context: contexts.StageContext) -> str:
     """Return what a successful analysis is remembered as: that of a wave's end is another one."""
     is_gate = any(stage.kind.proves_wave for stage in context.begun)
@@ -511,18 +548,20 @@ async def open_judge(
     running: list[manifest.Manifest] = []
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
-    pods = pod_metrics.PodMetrics(context.client, context.application, source, running, home)
+    pods = owned_pods.OwnedPods(context.client, context.application, source, running, home)
     # Primary's pods may be old, and have restarted for reasons of their own.
     has_canary = new_version(context.begun) is variant.Variant.CANARY
+    unasked, remarks = await _unasked(context, options.pods if has_canary else ())
     last = await context.task_state.recall(state_name(context))
     started = last.get("started")
     return Judge(
         context=context,
         period=period,
-        rules=(*all_rules(options), *(options.pods if has_canary else ())),
+        rules=(*all_rules(options), *unasked),
+        remarks=remarks,
         names=query_names.find(context.application, source, namespace=home, running=running),
         http={http_check.rule.name: http_check for http_check in options.http},
-        pods=pods,
+        pods=pod_metrics.PodMetrics(context.client, pods, _other(context.begun)),
         jobs=jobs,
         previous=datetime.fromisoformat(started) if isinstance(started, str) else None,
         scoring=options.scoring,

@@ -7,26 +7,42 @@ old. Each pod of the variant gives one value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from volary.analysis.metering import meters
 from volary.clusters.api import label_selectors
-from volary.clusters.client import clients, resource_mapping
+from volary.clusters.client import clients
+from volary.concurrency import single_flight
 from volary.manifests import objects
-from volary.manifests.workloads import quantities, workloads
-from volary.model import analysis, applications, errors, json
-from volary.model.objects import manifest
+from volary.manifests.workloads import pod_usage
+from volary.model import analysis, errors, json
 from volary.model.pipeline import variant
+from volary.stages.judgement import owned_pods
 
 _METRICS_GROUP = "metrics.k8s.io"
+_POD_METRICS = (_METRICS_GROUP, "PodMetrics")
 _OUT_OF_MEMORY = "OOMKilled"
-#: Pods whose containers are not started any more.
-_ENDED = ("Succeeded", "Failed")
+#: So many that follow each other tell what lasts.
+_MEASUREMENTS = 3
+#: Up to so much less of its limit, the other side is as full.
+_ALIKE = 0.05
+#: Of a share, that count.
+_DIGITS = 6
 _USED = {analysis.PodMetric.CPU: "cpu", analysis.PodMetric.MEMORY: "memory"}
-#: Pods of a variant that are looked at.
-_MOST_PODS = 5_000
 
-Bodies = Sequence[json.JsonObject]
+
+#: A pod, and what the metrics API tells of it.
+_Told = tuple[json.JsonObject, json.JsonObject]
+
+
+async def may_be_served(client: clients.Client) -> bool:
+    """Say whether a cluster tells what pods use, or may: it certainly does not, or else it may."""
+    try:
+        catalog = await client.discover()
+    except errors.VolaryError:
+        return True
+    return catalog.find(*_POD_METRICS) is not None or _METRICS_GROUP in catalog.stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +50,12 @@ class PodMetrics:
     """Measures the pods of one application on one cluster."""
 
     client: clients.Client
-    application: applications.Application
-    #: Of the new version.
-    target: Sequence[manifest.Manifest]
-    #: Of the running version, where its pods are told from the new ones by other names only.
-    running: Sequence[manifest.Manifest]
-    #: Where manifests name no namespace.
-    namespace: str
+    pods: owned_pods.OwnedPods
+    #: What canary is compared with.
+    other: variant.Variant = variant.Variant.PRIMARY
+    #: By uid of a pod: when it was measured, and how full its memory was.
+    _measured: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    _flights: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
 
     async def measure(self, question: meters.Question) -> analysis.Measurement:
         """Return one value for each pod of a variant.
@@ -52,70 +67,109 @@ class PodMetrics:
         query = f"{metric.value} of the pods of {question.side.value}"
         if question.is_past:
             return question.failure("a cluster tells what is now, and nothing of the past", query)
-        pods = await self._pods("", "Pod", question)
-        live = {objects.text(pod, "metadata", "name"): pod for pod in pods if _is_live(pod)}
-        if not live:
+        is_new = question.role is analysis.Role.JUDGED
+        groups = await self.pods.find(question.side, is_new=is_new)
+        pods = [pod for group in groups for pod in group.pods]
+        if not pods:
             return question.nothing(query, f"{question.side.value} has no pods")
         if (count := _COUNTS.get(metric)) is not None:
-            return question.answer(query, tuple(count(pod) for pod in live.values()))
-        told = await self._pods(_METRICS_GROUP, "PodMetrics", question)
-        used = [item for item in told if objects.text(item, "metadata", "name") in live]
-        return question.answer(query, tuple(_usage(item, _USED[metric]) for item in used))
+            return question.answer(query, tuple(count(pod) for pod in pods))
+        told = [pair for group in groups for pair in await self._told(group)]
+        if not told:
+            return question.nothing(query, "nothing is told yet of its pods")
+        if metric is analysis.PodMetric.MEMORY_LIMIT:
+            return await self._fullness(question, query, told)
+        resource = _USED[metric]
+        return question.answer(query, tuple(pod_usage.total(used, resource) for _, used in told))
 
-    async def _pods(
-        self, group: str, kind: str, question: meters.Question
-    ) -> list[json.JsonObject]:
-        """Return the pods of a variant, or what is told of them: they have the same labels."""
-        catalog = await self.client.discover()
-        if group and catalog.find(group, kind) is None:
-            raise errors.PermanentError(
-                "the cluster serves no metrics of pods: it has no metrics-server"
+    async def _fullness(
+        self, question: meters.Question, query: str, told: Sequence[_Told]
+    ) -> analysis.Measurement:
+        """Return how full the memory of each pod with a limit was at the last measurements."""
+        shares = [
+            (pod, used, share)
+            for pod, used in told
+            if (share := pod_usage.share_of_memory(pod, used)) is not None
+        ]
+        if not shares:
+            return question.nothing(query, "none of its pods has a memory limit")
+        values = tuple(
+            least
+            for pod, used, share in shares
+            if (least := self._lasting(objects.uid(pod), used, share)) is not None
+        )
+        if not values:
+            return question.nothing(
+                query, f"none of its pods has been measured {_MEASUREMENTS} times yet"
             )
-        resource = await resource_mapping.require(self.client, group, kind)
-        found: dict[tuple[str, str], json.JsonObject] = {}
-        for namespace, labels in self._selectors(question):
-            listed = await self.client.list(
-                resource,
-                namespace=namespace,
-                label_selector=label_selectors.exact(labels),
-                most=_MOST_PODS,
-            )
-            for item in listed.items:
-                if self._is_of(item, question.side):
-                    found[namespace, objects.text(item, "metadata", "name")] = item
-        return list(found.values())
+        expected = question.rule.expected
+        limit = None if expected is None else expected.maximum
+        if question.rule.spares_alike and limit is not None and max(values) > limit:
+            other = await self._fullest_other()
+            if other is not None and round(limit - other, _DIGITS) < _ALIKE:
+                return question.nothing(
+                    query,
+                    f"{self.other.value} uses {other:.0%} of its memory limit too, so"
+                    f" {max(values):.0%} says nothing about the release",
+                )
+        return question.answer(query, values)
 
-    def _selectors(self, question: meters.Question) -> list[tuple[str, dict[str, str]]]:
-        """Return where the workloads of a variant have their pods, and by which labels.
+    def _lasting(self, uid: str, used: json.JsonObject, share: float) -> float | None:
+        """Return the least share of the last measurements of a pod; None: there are too few."""
+        when = objects.text(used, "timestamp")
+        known = self._measured.setdefault(uid, [])
+        # One that is told twice is one measurement.
+        if not known or not when or known[-1][0] != when:
+            known.append((when, share))
+        del known[:-_MEASUREMENTS]
+        return min(share for _, share in known) if len(known) == _MEASUREMENTS else None
 
-        Raises:
-            errors.PermanentError: Nothing tells the pods of a workload from others.
+    async def _fullest_other(self) -> float | None:
+        """Return how full the fullest pod of the other side is now; None: nobody knows."""
+        groups = await self.pods.find(self.other, is_new=False)
+        told = [pair for group in groups for pair in await self._told(group)]
+        shares = (pod_usage.share_of_memory(pod, used) for pod, used in told)
+        return max((share for share in shares if share is not None), default=None)
+
+    async def _told(self, group: owned_pods.Group) -> list[_Told]:
+        """Return the pods of a workload that the metrics API knows, each with what it tells.
+
+        What it tells has the labels of the pod, and may be of one of that name that is gone. Who
+        asks at the same time gets the same.
         """
-        is_other = question.role is not analysis.Role.JUDGED
-        is_running = is_other and self.application.rolls_out_service
-        manifests = self.running if is_running else self.target
-        selectors = []
-        for item in workloads.find(manifests, self.application.workloads):
-            labels = dict(
-                objects.mapping(item.body, "spec", "selector", "matchLabels")
-                or objects.mapping(item.body, "spec", "template", "metadata", "labels")
+        key = (group.namespace, label_selectors.exact(group.labels))
+        shared = await self._flights.do(key, group.namespace, lambda: self._list(group))
+        by_name = shared.value if shared is not None else {}
+        return [
+            (pod, told)
+            for pod in group.pods
+            if (told := by_name.get(objects.text(pod, "metadata", "name"))) is not None
+            and not _is_older(told, pod)
+        ]
+
+    async def _list(self, group: owned_pods.Group) -> dict[str, json.JsonObject]:
+        """Return what is told of pods with the labels of a workload's, by name."""
+        resource = (await self.client.discover()).find(*_POD_METRICS)
+        if resource is None:
+            raise errors.PermanentError(
+                "the cluster serves no metrics of pods: it has no metrics-server that answers"
             )
-            labels.pop(self.application.variant_label.key, None)
-            if not labels:
-                raise errors.PermanentError(f"{item.kind} {item.name} has no labels for its pods")
-            selectors.append((item.namespace or self.namespace, labels))
-        return selectors
-
-    def _is_of(self, pod: json.JsonObject, side: variant.Variant) -> bool:
-        """Say whether a pod belongs to a variant: the label says so, and primary may lack it."""
-        label = self.application.variant_label
-        said = objects.text(pod, "metadata", "labels", label.key) or label.primary_value
-        return self.application.rolls_out_service or said == label.value(side)
+        listed = await self.client.list(
+            resource,
+            namespace=group.namespace,
+            label_selector=label_selectors.exact(group.labels),
+            most=owned_pods.MOST_PODS,
+        )
+        return {objects.text(item, "metadata", "name"): item for item in listed.items}
 
 
-def _is_live(pod: json.JsonObject) -> bool:
-    is_leaving = objects.text(pod, "metadata", "deletionTimestamp")
-    return not is_leaving and objects.text(pod, "status", "phase") not in _ENDED
+def _is_older(told: json.JsonObject, pod: json.JsonObject) -> bool:
+    """Say whether something was told before the pod was made: of another one of that name."""
+    when, made = objects.text(told, "timestamp"), objects.text(pod, "metadata", "creationTimestamp")
+    try:
+        return datetime.fromisoformat(when) < datetime.fromisoformat(made)
+    except (ValueError, TypeError):
+        return False
 
 
 def _restarts(pod: json.JsonObject) -> float:
@@ -140,12 +194,3 @@ _COUNTS: Mapping[analysis.PodMetric, Callable[[json.JsonObject], float]] = {
     analysis.PodMetric.RESTARTS: _restarts,
     analysis.PodMetric.OUT_OF_MEMORY: _out_of_memory,
 }
-
-
-def _usage(told: json.JsonObject, resource: str) -> float:
-    """Return what the containers of a pod use: cores, or bytes."""
-    written = (
-        quantities.parse(objects.text(container, "usage", resource))
-        for container in objects.mappings(told, "containers")
-    )
-    return float(sum(value for value in written if value is not None))

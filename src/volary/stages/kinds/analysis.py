@@ -79,6 +79,8 @@ async def _conclude(
     verdicts = list(analysis_run.verdicts.values())
     for rule_verdict in verdicts:
         note(work, rule_verdict)
+    for remark in analysis_run.judge.remarks:
+        work.note(remark)
     score = analysis_run.score
     if score is not None:
         note(work, score)

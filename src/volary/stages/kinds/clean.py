@@ -1,7 +1,8 @@
 """``K8S_CANARY_CLEAN`` and ``K8S_BASELINE_CLEAN``: a variant's objects go.
 
 The live routes are read first: a variant that still gets traffic is drained to
-primary, and seen to be, before its pods go; and proxies get a moment to follow. Then
+primary, and seen to be, before its pods go; proxies get a moment to follow, and requests under way
+to end, where somebody tells of them. Then
 Services, workloads and the rest are deleted, each checked to be the variant's right before
 its delete.
 """
@@ -12,6 +13,7 @@ from volary.clusters.inventory import pruning
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind
+from volary.stages.judgement import in_flight
 from volary.stages.runtime import cluster_changes, execution, project_rules, stage_runners
 from volary.stages.traffic import live_routes, route_writes, weights
 
@@ -23,6 +25,8 @@ async def run(work: execution.Work, options: stage_kind.NoOptions) -> str:
     assert which is not None
     source = await work.load(work.context.target_source)
     await drain(work, which, source)
+    await work.settle()
+    await in_flight.wait(work, which, source)
     return await remove(work, which)
 
 

@@ -89,6 +89,13 @@ class RoutePropagation:
         self._changed = asyncio.get_running_loop().time()
 
     @property
+    def since(self) -> timedelta | None:
+        """How long ago routes were changed; None: they were not."""
+        if self._changed is None:
+            return None
+        return timedelta(seconds=asyncio.get_running_loop().time() - self._changed)
+
+    @property
     def left(self) -> timedelta:
         """How long it takes until every proxy may be expected to have followed."""
         if self._changed is None:

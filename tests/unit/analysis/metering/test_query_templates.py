@@ -178,3 +178,32 @@ def test_envoy_gateway_tells_variants_by_their_place_in_the_rule() -> None:
     )
     assert "/backend/2" in duration.query
     assert "envoy_cluster_upstream_rq_time_bucket" in duration.query
+
+
+def test_requests_under_way_are_those_that_a_router_told_last() -> None:
+    settings = prometheus(metrics=Metrics.ENVOY, cluster_label="k8s")
+    rule = analysis.Rule("x", built_in=query_templates.IN_FLIGHT)
+
+    found = query_templates.for_rule(rule, Method.GATEWAY_API, settings, variant="canary")
+
+    assert query_placeholders.fill(found.query, VALUES) == (
+        "sum(last_over_time(envoy_cluster_upstream_rq_active{"
+        'envoy_cluster_name=~"web_shop-canary_[0-9a-zA-Z-]+(_[0-9a-f]+)?",k8s="us"}[1m]))'
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "gauge"),
+    [
+        (Method.TRAEFIK, "traefik_service_open_connections"),
+        (Method.ISTIO, ""),
+        (Method.NGINX, ""),
+        (Method.POD_SELECTOR, ""),
+    ],
+)
+def test_not_every_router_tells_requests_under_way(method: Method, gauge: str) -> None:
+    if gauge:
+        assert gauge in query_templates.in_flight(method, prometheus()).query
+        return
+    with pytest.raises(errors.UserError, match="tell no requests under way"):
+        query_templates.in_flight(method, prometheus())

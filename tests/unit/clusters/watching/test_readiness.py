@@ -24,13 +24,16 @@ def deployment(**status: object) -> json.JsonObject:
     }
 
 
-def pod(name: str, *, image: str = "shop:2", waiting: str = "") -> json.JsonObject:
+def pod(
+    name: str, *, image: str = "shop:2", waiting: str = "", of: str = "shop-canary"
+) -> json.JsonObject:
     state = {"waiting": {"reason": waiting}} if waiting else {"running": {}}
     return {
         "metadata": {
             "name": name,
             "namespace": "web",
-            "labels": {"app": "shop", "variant": "canary"},
+            "labels": {"app": "shop", "variant": "canary", "pod-template-hash": "5f"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": f"{of}-5f", "controller": True}],
         },
         "spec": {
             "containers": [{"name": "shop", "image": image}, {"name": "proxy", "image": "proxy:1"}]
@@ -88,13 +91,15 @@ def test_a_crash_loop_may_still_heal() -> None:
     assert not found.stuck
 
 
-@pytest.mark.parametrize("change", ["old", "deleted", "foreign"])
+@pytest.mark.parametrize("change", ["old", "deleted", "foreign", "a stranger's"])
 def test_pods_that_are_not_of_the_newest_revision_do_not_matter(change: str) -> None:
     other = pod("x", waiting="ImagePullBackOff", image="shop:1" if change == "old" else "shop:2")
     if change == "deleted":
         other["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     if change == "foreign":
         other["metadata"]["labels"] = {"app": "other"}
+    if change == "a stranger's":
+        other["metadata"]["ownerReferences"][0]["name"] = "stranger-5f"
 
     found = judge(deployment(**HALF), other)
 

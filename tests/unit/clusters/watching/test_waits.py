@@ -51,7 +51,12 @@ def deployment(name: str = "web", *, ready: int = 2, generation: int = 1) -> jso
 def pod(name: str, *, reason: str = "", app: str = "web") -> json.JsonObject:
     state = {"waiting": {"reason": reason, "message": "no"}} if reason else {"running": {}}
     return {
-        "metadata": {"name": name, "namespace": "default", "labels": {"app": app}},
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"app": app, "pod-template-hash": "5f"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": f"{app}-5f", "controller": True}],
+        },
         "spec": {"containers": [{"name": "main", "image": "web:v1"}]},
         "status": {
             "phase": "Pending" if reason else "Running",

@@ -21,6 +21,7 @@ from volary.model import analysis, applications, errors
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.stages import executor as stage_executor
+from volary.stages.judgement import in_flight
 from volary.stages.runtime import task_states
 from volary.store import factory, records, stores
 
@@ -161,6 +162,22 @@ async def test_only_what_a_stage_of_the_run_asks_is_measured(
     ):
         with pytest.raises(refusals.Conflict, match="no stage of the run asks that"):
             await answers.measure(["us"], "run-1", other)
+
+
+async def test_requests_under_way_are_told_where_a_run_removes_a_variant(
+    answers: task_services.TaskServices, store: stores.Store
+) -> None:
+    name = rollout_stages.CANARY_CLEAN.name
+    stages = (*STAGES, pipelines.Stage(name, rollout_stages.CANARY_CLEAN.options()))
+    spec = run_builder.RunSpec("shop", "new", run_builder.one_group(("us",)), stages, "old")
+    cleaning = run_builder.new_run("run-3", spec, START)
+    await store.keep_transition(transitions.first_transition(cleaning, ORIGIN, START), fence=None)
+    question = asked(rule=in_flight.rule_for("prom"))
+
+    assert (await answers.measure(["us"], "run-3", question)).values == (0.5,)
+    for run, other in (("run-1", question), ("run-3", asked(rule=in_flight.rule_for("other")))):
+        with pytest.raises(refusals.Conflict, match="no stage of the run asks that"):
+            await answers.measure(["us"], run, other)
 
 
 async def test_a_question_travels_as_a_document() -> None:

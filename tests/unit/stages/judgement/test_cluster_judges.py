@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+import memory_client
 import stage_contexts
 from memory_world import LoopClock, now
 from volary.analysis.metering import meters
+from volary.clusters.api import discovery
 from volary.model import analysis, applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
@@ -30,6 +32,10 @@ MINUTE = timedelta(minutes=1)
 LIMIT = analysis.Range(maximum=0.05)
 RULE = analysis.Rule("errors", "prom", "q", interval=MINUTE, expected=LIMIT)
 CANARY = pipelines.Stage(rollout_stages.CANARY_ROLLOUT.name, rollout_stages.VariantRolloutOptions())
+BASELINE = pipelines.Stage(
+    rollout_stages.BASELINE_ROLLOUT.name, rollout_stages.VariantRolloutOptions()
+)
+BASELINE_CLEAN = pipelines.Stage(rollout_stages.BASELINE_CLEAN.name, stage_kind.NoOptions())
 CLEAN = pipelines.Stage(rollout_stages.CANARY_CLEAN.name, stage_kind.NoOptions())
 GATE = pipelines.Stage(added_stages.WAVE_GATE.name, added_stages.WaveGateOptions(timedelta(0)))
 PERIOD = cluster_judges.AnalysisPeriod(
@@ -418,11 +424,75 @@ async def opened(**given: Any) -> cluster_judges.Judge:
     async def source() -> list[manifest.Manifest]:
         return []
 
-    known = {"target_source": source, "clock": LoopClock()}
-    context = stage_contexts.context(**{**known, **given})
+    known = {"target_source": source, "clock": LoopClock(), **given}
     http = (analysis.HttpCheck(replace(RULE, name="page"), "http://x"),)
-    options = waiting_stages.AnalysisOptions(MINUTE, (RULE,), http=http)
-    return await cluster_judges.open_judge(context, PERIOD, options)
+    pods = known.pop("pods", ())
+    options = waiting_stages.AnalysisOptions(MINUTE, (RULE,), http=http, pods=pods)
+    return await cluster_judges.open_judge(stage_contexts.context(**known), PERIOD, options)
+
+
+def unasked(name: str, strategy: str = "THRESHOLD") -> analysis.Rule:
+    return analysis.Rule(name, built_in=name, strategy=analysis.Strategy[strategy])
+
+
+PODS = (unasked("pod-restarts"), unasked("pod-memory-limit"), unasked("pod-cpu", "CANARY_PRIMARY"))
+
+
+def cluster(*, serves: bool = False, stale: bool = False) -> memory_client.MemoryCluster:
+    """A cluster with or without a metrics-server, or with one that is down."""
+    made = memory_client.MemoryCluster()
+    if serves:
+        made.resources.append(memory_client.kind("metrics.k8s.io", "PodMetrics", "pods"))
+    if stale:
+
+        async def discover(*, refresh: bool = False) -> discovery.Catalog:
+            del refresh
+            return discovery.catalog(made.resources, stale=("metrics.k8s.io",))
+
+        made.discover = discover  # type: ignore[method-assign]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("begun", "strategy"),
+    [
+        ((CANARY,), "CANARY_PRIMARY"),
+        ((CANARY, BASELINE), "CANARY_BASELINE"),
+        ((CANARY, BASELINE, BASELINE_CLEAN), "CANARY_PRIMARY"),
+    ],
+)
+async def test_what_pods_use_is_compared_with_baseline_while_one_runs(
+    begun: contexts.Stages, strategy: str
+) -> None:
+    made = await opened(client=cluster(serves=True).client, begun=begun, pods=PODS)
+
+    strategies = {rule.name: rule.strategy.value for rule in made.rules[2:]}
+    assert strategies == {
+        "pod-restarts": "THRESHOLD",
+        "pod-memory-limit": "THRESHOLD",
+        "pod-cpu": strategy,
+    }
+    assert made.remarks == ()
+
+
+async def test_a_cluster_without_a_metrics_server_is_not_asked_and_that_is_said() -> None:
+    made = await opened(client=cluster().client, begun=(CANARY,), pods=PODS)
+
+    assert [rule.name for rule in made.rules] == ["errors", "page", "pod-restarts"]
+    assert made.remarks == ("pod-memory-limit, pod-cpu: not measured, as us has no metrics-server",)
+
+
+async def test_a_metrics_server_that_is_down_may_come_back() -> None:
+    made = await opened(client=cluster(stale=True).client, begun=(CANARY,), pods=PODS)
+
+    assert len(made.rules) == 5
+    assert made.remarks == ()
+
+
+async def test_nothing_is_measured_of_pods_unasked_without_canary() -> None:
+    made = await opened(client=cluster(serves=True).client, begun=(), pods=PODS)
+
+    assert [rule.name for rule in made.rules] == ["errors", "page"]
 
 
 async def test_a_judge_knows_its_stage() -> None:

@@ -45,8 +45,8 @@ def body(kind: kinds.Kind, obj: json.JsonObject) -> bytes:
 
 
 def listed(kind: kinds.Kind, page: verbs.Listing) -> bytes:
-    """Return the JSON of a list; items of built-in kinds do not repeat their kind."""
-    cut = 0 if kind.custom else len(head(kind)) - 1
+    """Return the JSON of a list; only custom resources repeat their kind."""
+    cut = 0 if kind.definition else len(head(kind)) - 1
     opening = b"{"
     parts = []
     for each in page.items:

@@ -11,7 +11,7 @@ from kube_sandbox.apimachinery.meta import api_errors, causes, parameters
 from kube_sandbox.apimachinery.scheme import catalog, kinds, types
 from kube_sandbox.apiserver.access import reviews, tokens
 from kube_sandbox.apiserver.endpoints import bodies, encoding, negotiation, routes, watching
-from kube_sandbox.apiserver.registry import listing
+from kube_sandbox.apiserver.registry import listing, resource_metrics
 from kube_sandbox.apiserver.registry import registry as registry_registry
 from kube_sandbox.apiserver.storage import verbs
 
@@ -151,6 +151,12 @@ async def _handle(exchange: Exchange) -> web.StreamResponse:
         return await _PARTS.get(route.subresource, _part)(exchange)
     if verb not in route.kind.verbs:
         raise api_errors.method_not_allowed()
+    told = exchange.registry.metrics
+    if told is not None and route.kind in (resource_metrics.NODES, resource_metrics.PODS):
+        if verb == "get":
+            return _show(exchange, told.get(route.kind, route.namespace, route.name))
+        page = told.list(route.kind, route.namespace, _query(exchange.request))
+        return _show_list(exchange, page)
     return await _VERBS[verb](exchange)
 
 
@@ -212,8 +218,12 @@ def _query(request: web.Request) -> verbs.Query:
 
 
 async def _list(exchange: Exchange) -> web.StreamResponse:
+    namespace, query = exchange.route.namespace, _query(exchange.request)
+    return _show_list(exchange, exchange.registry.list(exchange.kind, namespace, query))
+
+
+def _show_list(exchange: Exchange, page: verbs.Listing) -> web.Response:
     kind, form = exchange.kind, exchange.form
-    page = exchange.registry.list(kind, exchange.route.namespace, _query(exchange.request))
     if form.partial:
         text = encoding.encode(encoding.partial_list(page))
     elif form.shape is negotiation.Shape.TABLE:

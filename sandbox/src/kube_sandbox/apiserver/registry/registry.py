@@ -19,6 +19,7 @@ from kube_sandbox.apiserver.registry import (
     deleting,
     listing,
     naming,
+    resource_metrics,
     scaling,
     writing,
 )
@@ -46,6 +47,8 @@ class Registry:
         self.settings = settings or verbs.Settings()
         self.cluster = cluster_state.ClusterState(time, self.settings)
         self.storage = self.cluster.storage
+        #: What pods and nodes use; None: no metrics-server is installed.
+        self.metrics: resource_metrics.ResourceMetrics | None = None
 
     # Kinds
 
@@ -246,6 +249,17 @@ class Registry:
     ) -> verbs.Deleted:
         """Delete a pod if its disruption budgets allow it; raises 429."""
         return deleting.evict(self.cluster, namespace, pod, deletion or verbs.Deletion())
+
+    # What other API servers serve
+
+    def serve_metrics(self, usage_of: resource_metrics.UsageOf, *, speed: float = 1.0) -> None:
+        """Install metrics-server, which tells what `usage_of` says of running pods.
+
+        `speed`: sandbox seconds per real second, in which its readings are counted.
+        """
+        self.metrics = resource_metrics.ResourceMetrics(self.cluster, usage_of, speed=speed)
+        role = self.metrics.role
+        self.create(self.kind_of(role), "", role)
 
     # Custom resources
 

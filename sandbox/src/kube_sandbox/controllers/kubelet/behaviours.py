@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from kube_sandbox import errors
+from kube_sandbox.apimachinery.meta import quantities
 
 PREFIX = "kube-sandbox/"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
@@ -42,6 +43,9 @@ class Behaviour:
     error_rate: float = 0.0
     #: Seconds an answer takes; real ones, as clients and Prometheus measure those.
     latency: float = 0.0
+    #: Cores, and bytes of its working set, that each of the pod's containers is said to use.
+    cpu: float = 0.001
+    memory: float = 16 * 2.0**20
 
 
 #: What words in `images.add(pattern, "bad")` and in image names stand for.
@@ -180,6 +184,21 @@ def truth(text: str) -> bool:
     return text == "true"
 
 
+def amount(text: str) -> float:
+    """Read a quantity, ``250m`` or ``400Mi``.
+
+    Raises:
+        UserError: It is none, or less than nothing.
+    """
+    try:
+        value = float(quantities.parse(text))
+    except quantities.QuantityError:
+        value = -1.0
+    if value < 0:
+        raise errors.UserError(f'"{text}" is not an amount', hint="write 250m or 400Mi")
+    return value
+
+
 _READERS: Mapping[str, Callable[[str], bool | float]] = {
     "pull-fails": truth,
     "start-delay": seconds,
@@ -191,6 +210,8 @@ _READERS: Mapping[str, Callable[[str], bool | float]] = {
     "stop-delay": seconds,
     "error-rate": share,
     "latency": seconds,
+    "cpu": amount,
+    "memory": amount,
 }
 assert {key.replace("-", "_") for key in _READERS} == {each.name for each in fields(Behaviour)}
 

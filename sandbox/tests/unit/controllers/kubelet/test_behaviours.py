@@ -42,6 +42,15 @@ def test_annotations_are_read(rules: behaviours.ImageRules) -> None:
     )
 
 
+def test_what_a_pod_uses_is_said_in_quantities(rules: behaviours.ImageRules) -> None:
+    rules.add("nginx:*", "cpu=250m")
+    annotations = {"kube-sandbox/memory": "1.5Gi", "kube-sandbox/cpu": "-1"}
+
+    found = behaviours.of("nginx:1", annotations, rules)
+
+    assert found == behaviours.Behaviour(cpu=0.25, memory=1.5 * 2**30)
+
+
 def test_an_unreadable_annotation_is_left_out(rules: behaviours.ImageRules) -> None:
     annotations = {
         "kube-sandbox/start-delay": "soon",

@@ -37,6 +37,7 @@ _BUILT_IN_UNITS = {
     "request-success-rate": "percent",
     analysis.PodMetric.CPU.value: "cores",
     analysis.PodMetric.MEMORY.value: "bytes",
+    analysis.PodMetric.MEMORY_LIMIT.value: "share of the limit",
 }
 
 
