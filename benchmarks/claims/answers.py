@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from benchmarks import simulation
 from benchmarks.claims import releases
-from benchmarks.claims.claim import Claim, at_least, at_most, exactly
+from benchmarks.claims.claim import Claim, at_least, exactly
 from benchmarks.claims.releases import (
     ERROR,
     ERRORS,
@@ -30,7 +30,7 @@ from benchmarks.claims.releases import (
 )
 from volary.analysis.planning import traffic
 from volary.model import analysis
-from volary.model.analysis import Decider, Deviation, Judgement, Kind, NoData, Range, Result
+from volary.model.analysis import Decider, Judgement, Kind, NoData, Range, Result
 
 GOOD, BAD = values(0.005), values(0.05)
 #: Every kind of rule, and an answer that each could judge.

@@ -1,5 +1,6 @@
 """Claims about several metrics: what a score is, and what becomes of it."""
 
+import itertools
 import math
 import random
 from collections.abc import Iterator, Mapping
@@ -71,7 +72,7 @@ def _rises() -> float:
     rises = 0
     for found in _histories():
         values = [one.numbers.value or 0.0 for one in found]
-        rises += any(later > value for value, later in zip(values, values[1:], strict=False))
+        rises += any(later > value for value, later in itertools.pairwise(values))
     return rises
 
 

@@ -1,4 +1,4 @@
-"""The page whose sentences are claims, and the page on which they stand beside what was measured."""
+"""The page whose sentences are claims, and the one on which they stand beside what was measured."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +12,9 @@ HEAD = ("The page says", "Where", "Claimed", "Measured", "Measured ÷ claimed", 
 #: Names, and no sentences.
 _NONE = "Sources"
 _UNMEASURED = "## Sentences that nothing here measures"
+_REASONS = (
+    "Definitions, reasons and advice; what the tables of the page show; and what other tests show."
+)
 _END = re.compile(r"(?<=[.!?])\s+(?=[\[*`A-Z0-9])")
 _LINK = re.compile(r"\[([^]]*)]\([^)]*\)")
 #: A sentence as it is compared: without emphasis and without a link's address.
@@ -20,11 +23,11 @@ _EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)")
 INTRODUCTION = """# What the page about verdicts claims, and what is measured
 
 Written by `python -m benchmarks.claims`, which takes some minutes; with headings of [the
-page](../docs/explanation/how-volary-decides.md) after it, as `"Three sides"`, it measures these alone.
-Every claim is a sentence of that page, or its decisive part. What is drawn is drawn with a seed, and
-judged look by look as a stage does. Where nothing else is said: 1 % errors, twenty looks of a minute,
-level 5 %, 100 releases, which are healthy. A test measures again what is quick, and fails when a sentence
-has changed, or does not hold.
+page](../docs/explanation/how-volary-decides.md) after it, as `"Three sides"`, it measures these
+alone. Every claim is a sentence of that page, or its decisive part. What is drawn is drawn with a
+seed, and judged look by look as a stage does. Where nothing else is said: 1 % errors, twenty looks
+of a minute, level 5 %, 100 releases, which are healthy. A test measures again what is quick, and
+fails when a sentence has changed or does not hold.
 """
 
 
@@ -74,10 +77,7 @@ def render(rows: Rows, left: Mapping[str, Sequence[str]]) -> str:
     parts = [INTRODUCTION]
     for heading, measured in rows.items():
         parts.append(f"## {heading}\n\n{simulation.render([HEAD, *measured])}\n")
-    parts.append(
-        f"{_UNMEASURED}\n\nDefinitions, reasons and advice; what the tables of the page show; and what"
-        " other tests show.\n"
-    )
+    parts.append(f"{_UNMEASURED}\n\n{_REASONS}\n")
     for heading, every in left.items():
         points = "\n".join(f"* {sentence}" for sentence in every)
         parts.append(f"### Of “{heading}”\n\n{points}\n")
