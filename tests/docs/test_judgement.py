@@ -156,7 +156,7 @@ def test_what_is_quick_is_measured_again(claims: SimpleNamespace) -> None:
 
 
 def test_sentences_that_nothing_measures_are_listed(claims: SimpleNamespace) -> None:
-    """Else: ``python -m benchmarks.claims HEADING``, after a claim for a sentence that has a number."""
+    """Else: a claim for a new sentence that has a number, and ``python -m benchmarks.claims``."""
     rows = claims.page.rows(claims.page.WRITTEN.read_text())
     left = claims.page.unmeasured(PAGE.read_text(), claims.sections.SECTIONS)
 
