@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,8 +12,10 @@ from benchmarks import simulation
 from benchmarks.claims import releases
 from benchmarks.claims.claim import Claim, at_least, exactly
 from benchmarks.claims.releases import (
+    BAD,
     ERROR,
     ERRORS,
+    GOOD,
     LIMIT,
     NOTHING,
     ONE_BY_ONE,
@@ -32,7 +34,6 @@ from volary.analysis.planning import traffic
 from volary.model import analysis
 from volary.model.analysis import Decider, Judgement, Kind, NoData, Range, Result
 
-GOOD, BAD = values(0.005), values(0.05)
 #: Every kind of rule, and an answer that each could judge.
 RULES = (
     (ERRORS, count(1, 100)),
@@ -44,21 +45,6 @@ RULES = (
 )
 
 
-def first(looks: Iterable[int], is_so: Callable[[int], bool]) -> float:
-    """Return the first number of which something is true; NaN: of none."""
-    return next((look for look in looks if is_so(look)), math.nan)
-
-
-def failing_look(rule: analysis.Rule, release: analysis.Series, looks: int) -> float:
-    """Return the look that fails it for good."""
-
-    def fails(look: int) -> bool:
-        found = judged(rule, release, look)
-        return found.result is Result.FAIL and found.is_final
-
-    return first(range(1, looks + 1), fails)
-
-
 def with_same(rule: analysis.Rule, answers: Sequence[Answer], other: Answer) -> analysis.Series:
     """Return a release with these answers of canary; the other side, if any, has always this."""
     if not rule.strategy.compares:
@@ -67,16 +53,16 @@ def with_same(rule: analysis.Rule, answers: Sequence[Answer], other: Answer) -> 
 
 
 def _look_that_fails_at_once() -> float:
-    return failing_look(RANGE, alone([GOOD, GOOD, BAD], planned=20), 40)
+    return releases.failing_look(RANGE, alone([GOOD, GOOD, BAD], planned=20), 40)
 
 
 def _look_that_fails_held() -> float:
-    return failing_look(RANGE, alone([NOTHING] * 20), 60)
+    return releases.failing_look(RANGE, alone([NOTHING] * 20), 60)
 
 
 def _empty_looks_until_failure(judgement: Judgement) -> float:
     rule = replace(LIMIT, judgement=judgement, no_data=NoData.FAIL, failure_limit=3)
-    return failing_look(rule, alone([NOTHING] * 20), 20)
+    return releases.failing_look(rule, alone([NOTHING] * 20), 20)
 
 
 def _let_through_and_said() -> float:
@@ -98,7 +84,7 @@ def _limits() -> dict[str, tuple[analysis.Rule, Answer]]:
 
 def _look_that_exceeds(name: str) -> float:
     rule, answer = _limits()[name]
-    return failing_look(rule, alone([answer] * 20), 20)
+    return releases.failing_look(rule, alone([answer] * 20), 20)
 
 
 def _condemned_without_measurements() -> float:
@@ -224,7 +210,7 @@ def _least_looks_that_pass() -> float:
             for rule, _ in RULES
         )
 
-    return first(range(1, 21), passes)
+    return releases.first(range(1, 21), passes)
 
 
 def _passes_of_bad_looks(result: Result) -> float:
@@ -243,7 +229,7 @@ def least_that_passes(rule: analysis.Rule, looks: int = 10) -> int:
         release = with_same(rule, [count(0, requests)] * looks, other)
         return judged(rule, release).result is Result.PASS
 
-    return int(first(range(1, 200), passes))
+    return int(releases.first(range(1, 200), passes))
 
 
 def _found_at(rule: analysis.Rule, level: float, requests: int, looks: int, runs: int) -> float:
@@ -277,7 +263,7 @@ def _rates_are_found() -> float:
         release = beside([(count(events, 1), count(events, 1))] * looks)
         return judged(RATE, release).result is Result.PASS
 
-    events = int(first(range(1, 200), passes))
+    events = int(releases.first(range(1, 200), passes))
     generator, failed, runs = random.Random(1), 0, 200
     worse, usual = (simulation.drawer(6000, mean / 6000) for mean in (2 * events + 60, events))
     for _ in range(runs):
@@ -323,7 +309,7 @@ def _passes_of_values_that_show_nothing() -> float:
 def _looks_taken_together() -> float:
     rule = replace(VALUES, judgement=Judgement.EACH)
     release = beside([(values(3, 4), values(1, 2))] * 5)
-    return failing_look(rule, release, 5)
+    return releases.failing_look(rule, release, 5)
 
 
 def _found_as_a_pass_says(rule: analysis.Rule) -> float:
@@ -344,7 +330,7 @@ def _least_requests() -> float:
     def passes(looks: int) -> bool:
         return judged(rule, counted((1, 100), (9, 900), looks=looks)).result is Result.PASS
 
-    return 100 * first(range(10, 61), passes)
+    return 100 * releases.first(range(10, 61), passes)
 
 
 def _one_good_request() -> float:
@@ -572,7 +558,7 @@ CLAIMS = (
         "so the first one that counts comes a whole interval after the warm-up",
         "always bad, five minutes of warm-up: the look that fails it",
         exactly(6, "looks"),
-        functools.partial(failing_look, WARM, alone([BAD] * 20), 20),
+        functools.partial(releases.failing_look, WARM, alone([BAD] * 20), 20),
         is_quick=True,
     ),
 )

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from benchmarks.claims import answers, files, releases
+from benchmarks.claims import files, releases
 from benchmarks.claims.claim import Claim, at_most, exactly
 from benchmarks.claims.releases import ERRORS, EVEN, LIMIT, MINUTE, RANGE, count, counted
 from volary.analysis.planning import rule_plans, traffic
@@ -144,7 +144,7 @@ def _least_limit_of_values() -> float:
         limited = replace(rule, expected=Range(maximum=limit))
         return releases.fleet_judged(limited, fleet).pooled.result is Result.PASS
 
-    return answers.first(range(1, 11), passes)
+    return releases.first(range(1, 11), passes)
 
 
 def _value_that_is_shown() -> float:
@@ -182,6 +182,32 @@ def _named_by_level() -> float:
 
 def _is_named_alone(regions: Mapping[str, tuple[float, float]]) -> float:
     return releases.share(_named(regions) == ["bad"], 1)
+
+
+def _requests_of_pool() -> float:
+    """Return how many requests on canary are pooled, of 3,000 on each of three clusters.
+
+    One of them is condemned by its own data, and differs from the others.
+    """
+    fleet = {
+        name: counted((share * 300, 300), (27, 2_700), looks=10, target=name)
+        for name, share in (("bad", 0.1), ("us", 0.01), ("ap", 0.01))
+    }
+    return releases.fleet_judged(BOTH, fleet).pooled.numbers.samples
+
+
+def _said_to_fail_alone() -> float:
+    """Say whether the pooled sentence names one that fails alone: its own data are not enough."""
+    regions = {"eu": (300, 0.031, 0.02), **{f"calm-{at}": (60, 0.0, 0.0) for at in range(9)}}
+    fleet = {
+        name: counted((canary * size, size), (other * 9 * size, 9 * size), looks=10, target=name)
+        for name, (size, canary, other) in regions.items()
+    }
+    rule = replace(BOTH, minimum_effect=0)
+    found = releases.fleet_judged(rule, fleet)
+    failed = [name for name, one in found.decided.items() if one.result is Result.FAIL]
+    is_said = found.pooled.sentence.endswith("; without eu, which fails alone")
+    return releases.share(failed == ["eu"] and is_said, 1)
 
 
 def _failing_beside_outlier() -> float:
@@ -296,6 +322,20 @@ CLAIMS = (
         "four metrics of a file",
         exactly(1.25, "%"),
         functools.partial(_level_in_file, [_COMPARED] * 4),
+        is_quick=True,
+    ),
+    Claim(
+        "An outlier that its own data condemn is left out of the pool.",
+        "three clusters with 3,000 requests on canary, one of which is: requests of the pool",
+        exactly(6_000, "requests"),
+        _requests_of_pool,
+        is_quick=True,
+    ),
+    Claim(
+        "they alone are bad, and the sentence says so",
+        "1.5 times the errors on one of ten clusters, the others have none, `minEffect: 0`",
+        exactly(100, "% fail alone and say so"),
+        _said_to_fail_alone,
         is_quick=True,
     ),
     *(

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from benchmarks import simulation
 from benchmarks.claims import releases
@@ -81,6 +82,26 @@ def _apart_from_pipecd() -> float:
     """Return how far two-sided p-values without ties are from the mirrored ones."""
     found = [ranks.rank_sum(*pair) for pair in _samples(ties=False)]
     return round(max(abs(_two_sided(one) - _mirrored(one)) for one in found), 9)
+
+
+def _from_smaller_tail() -> float:
+    """Return how far two-sided p-values with ties are from twice the smaller tail."""
+    worst = 0.0
+    for pair in _samples(ties=True):
+        found = ranks.rank_sum(*pair)
+        tails = ranks.tails([found])
+        twice = min(1.0, 2 * min(tails.less, tails.greater))
+        worst = max(worst, abs(_two_sided(found) - twice))
+    return round(worst, 9)
+
+
+def _infinite_variance(generator: random.Random) -> analysis.Series:
+    """Return a healthy release whose values have neither a mean nor a variance."""
+
+    def drawn() -> releases.Answer:
+        return releases.values(*((1 - generator.random()) ** -2 for _ in range(5)))
+
+    return releases.beside([(drawn(), drawn()) for _ in range(20)])
 
 
 def _ranks_cover() -> float:
@@ -201,6 +222,24 @@ def _not_proven(look: int, result: Result) -> float:
     return releases.share([one.result for one in found].count(result), len(found))
 
 
+def _of_four_bounds() -> float:
+    """Return how many releases fail that burn exactly as fast as the lowest of four bounds."""
+    minutes = [2, 5, 10, 20]
+    windows = tuple(
+        analysis.BurnRate(6, length * releases.MINUTE, releases.MINUTE) for length in minutes
+    )
+    slo = replace(SLO, burn_rates=windows)
+    return releases.failed(replace(BUDGET, slo=slo), _burning(6), runs=60)()
+
+
+def _shortest_window() -> float:
+    """Return the minutes that a window of ten seconds is said to have."""
+    short = analysis.BurnRate(6, releases.TWENTY, timedelta(seconds=10))
+    rule = replace(BUDGET, slo=replace(SLO, burn_rates=(short,)))
+    sentence = releases.judged(rule, releases.alone([count(60, 3_000)] * 20)).sentence
+    return float(sentence.partition(" and ")[2].partition(" over ")[2].partition("m,")[0])
+
+
 _BETWEEN = "above in both windows and not proven, a release does not pass"
 CLAIMS = (
     Claim(
@@ -215,6 +254,14 @@ CLAIMS = (
         "three times the errors, 2/s on each side, 40 releases: so many more are found",
         at_least(50, "% more"),
         _gained_by_errors,
+    ),
+    Claim(
+        "Mann-Whitney's test needs no assumption about the shape of latencies",
+        "values without a mean or a variance, five a side and look, `minEffect: 0`",
+        at_most(5, "% fail"),
+        releases.failed_of(
+            replace(releases.VALUES, minimum_effect=0), _infinite_variance, seed=10, runs=100
+        ),
     ),
     Claim(
         "Up to 50 values a side (25 with ties) its distribution is computed",
@@ -235,6 +282,13 @@ CLAIMS = (
         "51 values a side, p-values from 1 to 20 %: how far off",
         at_most(5, "%"),
         _approximated,
+        is_quick=True,
+    ),
+    Claim(
+        "the two-sided p-value is twice the smaller tail",
+        "up to 5 values a side with ties: how far off",
+        exactly(0),
+        _from_smaller_tail,
         is_quick=True,
     ),
     Claim(
@@ -297,6 +351,19 @@ CLAIMS = (
         "99.9 %, 6 times, 50/s",
         at_least(1, "% pass"),
         releases.passed(BUDGET, _burning(6)),
+    ),
+    Claim(
+        "the bounds share `significance`, so the promise below holds whatever the windows are",
+        "four bounds of 6 times over 2 to 20 minutes, 6 times, 50/s, 60 releases",
+        at_most(5, "% fail"),
+        _of_four_bounds,
+    ),
+    Claim(
+        "Windows are counted in whole looks, at least one.",
+        "a window of ten seconds: what is said of it",
+        exactly(1, "minute"),
+        _shortest_window,
+        is_quick=True,
     ),
     Claim(
         _BETWEEN,

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from statistics import median
 
-from benchmarks.claims import files, releases
+from benchmarks.claims import files, releases, weather
 from benchmarks.claims.claim import Claim, at_least, at_most, exactly
 from benchmarks.claims.releases import ERRORS, LATENCY, MINUTE, VALUES, count
 from volary.analysis.planning import traffic
-from volary.analysis.verdicts import evidence, samples
 from volary.model import analysis
 from volary.model.analysis import Decider, Deviation, History, Judgement, Result, Role, Strategy
 
@@ -26,10 +25,7 @@ def _believed() -> float:
     """Return how many such releases fail a test that takes every request for one of its own."""
     generator, failed, runs = random.Random(7), 0, 200
     for _ in range(runs):
-        seen = samples.at_cluster(ERRORS, _drawn_in_bursts(generator))
-        measured = evidence.measured(ERRORS, [look.usable for look in seen])
-        believed = evidence.so_far(ERRORS, replace(measured, scale=1.0))
-        failed += believed <= ERRORS.significance
+        failed += weather.believed_fails(_drawn_in_bursts(generator))
     return releases.share(failed, runs)
 
 
@@ -83,6 +79,16 @@ def _widest_of_clusters() -> float:
         fleet[name] = releases.series([look] * 20, once=once, target=name)
     found = releases.fleet_judged(rule, fleet).decided
     return sum(one.result is Result.FAIL for one in found.values())
+
+
+def _warned_of_quantiles() -> float:
+    """Count ways to compare a quantile with primary that are warned of."""
+    warned = 0
+    for strategy in ("CANARY_PRIMARY", "CANARY_BASELINE_PRIMARY"):
+        named = {"provider": "prom", "interval": "1m", "name": "request-duration"}
+        loaded = files.read([{**named, "strategy": strategy}])
+        warned += any("the quantile of few requests" in one.message for one in loaded.problems)
+    return warned
 
 
 PIPECD = replace(VALUES, judgement=Judgement.EACH, deviation=Deviation.EITHER, minimum_effect=0)
@@ -155,6 +161,13 @@ CLAIMS = (
         "99th percentiles of 1,000 looks",
         at_most(0.99, "times"),
         _slowest_of_few,
+        is_quick=True,
+    ),
+    Claim(
+        "`volary lint` warns of quantiles against primary",
+        "`request-duration` beside primary, and beside both",
+        exactly(2, "of 2"),
+        _warned_of_quantiles,
         is_quick=True,
     ),
     Claim(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from benchmarks import simulation
-from benchmarks.claims import answers, files, releases
+from benchmarks.claims import files, releases
 from benchmarks.claims.claim import Claim, at_least, at_most, exactly
 from benchmarks.claims.releases import (
     ERRORS,
@@ -149,16 +149,42 @@ def _laid(number: int) -> float:
     return 100 * (1 - after / before)
 
 
+def _times(found: sequential.Evidence) -> float:
+    """Return by how much a first look multiplies the stake that it meets."""
+    laid = _laid(1) / 100
+    return (math.exp(found.now) - 1 + laid) / laid
+
+
+def _off_equal_parts_of_odds() -> float:
+    """Return how far a stake is from equal parts on the odds that are named, after one event."""
+    odds, chance = (1.15, 1.3, 1.7, 2.5, 4.0, 8.0, 20.0), 0.4
+    factors = (each / (1 + chance * (each - 1)) for each in odds)
+    found = _times(sequential.from_rates([[pair(1, 40, 0, 60)]], HIGH))
+    return round(abs(found - math.fsum(factors) / len(odds)), _DIGITS)
+
+
+def _off_equal_parts_of_ranks() -> float:
+    """Return how far a stake is from equal parts on 5 to 45 points, after four values."""
+    first, second, u = 2, 2, 3.0
+    # The t for which normal values, of which one is higher so often, are told best.
+    tilts = (12 * points / (first + second + 1) for points in (0.05, 0.1, 0.2, 0.3, 0.45))
+    variance = first * second * (first + second + 1) / 12
+    factors = (math.exp(tilt * (u - first * second / 2) - tilt**2 * variance / 2) for tilt in tilts)
+    found = _times(sequential.from_ranks([[ranks.RankSum(first, second, u)]], HIGH))
+    return round(abs(found - math.fsum(factors) / 5), _DIGITS)
+
+
 def _most_of_a_look() -> float:
-    """Return by how much one look of one cluster multiplies the stake that was laid."""
-    most = 0.0
-    for requests in (10, 100, 1_000, 100_000, 10_000_000):
-        now = sequential.from_proportions([[pair(requests, requests, 0, requests)]], HIGH).now
-        most = max(most, (math.exp(now) - 0.3) / 0.7)
-    for size in (5, 50, 500):
-        apart = ranks.RankSum(size, size, float(size * size))
-        most = max(most, (math.exp(sequential.from_ranks([[apart]], HIGH).now) - 0.3) / 0.7)
-    return most
+    """Return by how much one look of one cluster multiplies the stake."""
+    plain = [
+        sequential.from_proportions([[pair(requests, requests, 0, requests)]], HIGH)
+        for requests in (10, 100, 1_000, 100_000, 10_000_000)
+    ]
+    plain += [
+        sequential.from_ranks([[ranks.RankSum(size, size, float(size * size))]], HIGH)
+        for size in (5, 50, 500)
+    ]
+    return max(map(_times, plain))
 
 
 def _condemned_by_one_look() -> float:
@@ -226,12 +252,12 @@ def _late(generator: random.Random) -> analysis.Series:
 
 def _looks_until_plain() -> float:
     plain = counted((50, 100), (9, 900))
-    return answers.failing_look(ERRORS, plain, 20)
+    return releases.failing_look(ERRORS, plain, 20)
 
 
 def _looks_until_one_is_too_many() -> float:
     none = replace(releases.LIMIT, expected=analysis.Range(maximum=0))
-    return answers.failing_look(none, releases.alone([count(1, 1_000)] * 20), 20)
+    return releases.failing_look(none, releases.alone([count(1, 1_000)] * 20), 20)
 
 
 # Sentences and files.
@@ -263,7 +289,7 @@ def _looks_warned_of() -> float:
         loaded = files.read([metric], duration=f"{looks}m")
         return any("fail by chance" in problem.message for problem in loaded.problems)
 
-    return answers.first(range(1, 20), is_warned_of)
+    return releases.first(range(1, 20), is_warned_of)
 
 
 def _directions() -> float:
@@ -329,6 +355,20 @@ CLAIMS = (
         "50 releases with twice the errors: how far off",
         exactly(0),
         _times_the_highest_stake,
+        is_quick=True,
+    ),
+    Claim(
+        "for superiorities of 5 to 45 points, equal parts",
+        "one look of two values a side: how far the stake is from that",
+        exactly(0),
+        _off_equal_parts_of_ranks,
+        is_quick=True,
+    ),
+    Claim(
+        "the stake is on 1.15, 1.3, 1.7, 2.5, 4, 8 and 20 times the odds, equal parts",
+        "one event on canary: how far the stake is from that",
+        exactly(0),
+        _off_equal_parts_of_odds,
         is_quick=True,
     ),
     Claim(

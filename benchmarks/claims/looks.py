@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from benchmarks.claims import answers, releases
+from benchmarks.claims import releases
 from benchmarks.claims.claim import Claim, at_least, at_most, exactly
 from benchmarks.claims.releases import ERRORS, EVEN, LATENCY, LIMIT, MINUTE, RATE, VALUES
 from volary.analysis.planning import rule_plans, traffic
@@ -18,19 +18,13 @@ DAY = 48
 HALF_AN_HOUR = 30 * MINUTE
 
 
-def day(
-    rule: analysis.Rule, generator: random.Random, *, overdispersion: float = 0.0
-) -> analysis.Series:
+def day(rule: analysis.Rule, generator: random.Random) -> analysis.Series:
     """Return a healthy release of a day: at noon ten times the traffic, at night the errors."""
     parts = []
     for at in range(DAY):
         noon = (1 - math.cos(2 * math.pi * at / DAY)) / 2
         rate = 0.1 + 0.9 * noon
-        parts.append(
-            traffic.Traffic(
-                rate, 9 * rate, errors=0.05 - 0.045 * noon, overdispersion=overdispersion
-            )
-        )
+        parts.append(traffic.Traffic(rate, 9 * rate, errors=0.05 - 0.045 * noon))
     return releases.changing(rule, parts, length=HALF_AN_HOUR, generator=generator)
 
 
@@ -87,12 +81,28 @@ def _condemned_mixed() -> float:
     return releases.share(condemned, runs)
 
 
+def _apart_when_scaled() -> float:
+    """Return how far p-values are apart where every look has a level of its own, and without."""
+    generator, worst = random.Random(3), 0.0
+    for _ in range(20):
+        plain, scaled = [], []
+        for _ in range(15):
+            level = math.exp(generator.gauss(0, 2))
+            sides = [[math.exp(generator.gauss(0, 1)) for _ in range(4)] for _ in range(2)]
+            plain.append((releases.values(*sides[0]), releases.values(*sides[1])))
+            high = [[level * value for value in side] for side in sides]
+            scaled.append((releases.values(*high[0]), releases.values(*high[1])))
+        found = [releases.judged(VALUES, releases.beside(each)) for each in (plain, scaled)]
+        worst = max(worst, abs((found[0].numbers.p_value or 0) - (found[1].numbers.p_value or 0)))
+    return round(worst, 9)
+
+
 def _every_other_look(count: FailureCount) -> analysis.Verdict:
     rule = replace(releases.RANGE, failure_limit=2, failure_count=count)
-    return releases.judged(rule, releases.alone([answers.BAD, answers.GOOD] * 10))
+    return releases.judged(rule, releases.alone([releases.BAD, releases.GOOD] * 10))
 
 
-_ALTERNATING = releases.alone([answers.BAD, answers.GOOD] * 10)
+_ALTERNATING = releases.alone([releases.BAD, releases.GOOD] * 10)
 _KEEPS = "keeps the chance of a false alarm below `significance` *for the whole analysis*"
 _CANCELS = "touches both sides of its block alike and cancels out"
 
@@ -111,6 +121,13 @@ def _kept(
 
 
 CLAIMS = (
+    Claim(
+        "the sides are only ever compared within it, and only the differences are added up",
+        "each look at a level of its own, and without: how far the p-values of latency are apart",
+        exactly(0),
+        _apart_when_scaled,
+        is_quick=True,
+    ),
     Claim(
         _CANCELS,
         "errors over a day: ten times the traffic at noon, ten times the errors at night, 40"
@@ -143,7 +160,7 @@ CLAIMS = (
         "every other look is bad, two may be: the look that fails it",
         exactly(5, "looks"),
         functools.partial(
-            answers.failing_look,
+            releases.failing_look,
             replace(releases.RANGE, failure_limit=2),
             _ALTERNATING,
             20,
@@ -176,6 +193,16 @@ CLAIMS = (
         traffic.Traffic(1 / 60, 99 / 60, errors=0.1),
         60,
         runs=40,
+    ),
+    _kept(
+        "errors, 1,000/s on each side, `minEffect: 0`",
+        replace(ERRORS, minimum_effect=0),
+        traffic.Traffic(1_000, 1_000),
+    ),
+    _kept(
+        "latency that scatters by a hundred times its mean, `minEffect: 0`",
+        replace(LATENCY, minimum_effect=0),
+        replace(EVEN, scatter=100.0),
     ),
     _kept("events a second, 10/s on each side", RATE, EVEN),
     _kept("p99 of latency, 10/s on each side", LATENCY, EVEN),

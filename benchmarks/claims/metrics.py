@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from benchmarks.claims import answers, releases
+from benchmarks.claims import releases
 from benchmarks.claims.claim import Claim, exactly
-from volary.analysis.verdicts import scores
+from volary.analysis.verdicts import rule_verdicts, scores
 from volary.model import analysis
 from volary.model.analysis import NoData, Result
 
@@ -35,6 +35,16 @@ def score(
         for name, result in results.items()
     }
     return scores.judge(scoring, rules, verdicts, target="eu")
+
+
+def _passing_together() -> float:
+    """Count, of the 27 ways in which three metrics can be decided, those that pass."""
+    passing = 0
+    for results in itertools.product(Result, repeat=3):
+        verdicts = [verdict("one", result, is_final=True) for result in results]
+        worst = rule_verdicts.worst(verdicts)
+        passing += worst is not None and worst.result is Result.PASS
+    return passing
 
 
 def _less_its_part() -> float:
@@ -83,7 +93,7 @@ def _failed_until_known() -> float:
         found = score(dict.fromkeys(NAMES[:number], Result.FAIL), is_over=False)
         return found.result is Result.FAIL and found.is_final
 
-    return answers.first(range(1, 5), fails)
+    return releases.first(range(1, 5), fails)
 
 
 def _said_until_the_end() -> float:
@@ -104,13 +114,20 @@ def _policies_left_out() -> float:
         rule = replace(releases.RANGE, name="silent", no_data=policy)
         other = replace(releases.RANGE, name="other")
         silent = releases.judged(rule, releases.alone([releases.NOTHING] * 20), 40)
-        good = releases.judged(other, releases.alone([answers.GOOD] * 20), 40)
+        good = releases.judged(other, releases.alone([releases.GOOD] * 20), 40)
         found = scores.judge(SEVENTY, (rule, other), {"silent": silent, "other": good})
         left_out += found.numbers.value == 100
     return left_out
 
 
 CLAIMS = (
+    Claim(
+        "Each metric has its verdict, and every one of them has to be a pass.",
+        "of 27 ways in which three metrics can be decided",
+        exactly(1, "passes"),
+        _passing_together,
+        is_quick=True,
+    ),
     Claim(
         "100, less the part of each metric that failed",
         "one of four failed, which weighs 30",

@@ -12,6 +12,8 @@ HEAD = ("The page says", "Where", "Claimed", "Measured", "Measured ÷ claimed", 
 #: Names, and no sentences.
 _NONE = "Sources"
 _UNMEASURED = "## Sentences that nothing here measures"
+#: Fewer spaces are in what leads a paragraph in, as "Counts."
+_FEWEST_WORDS = 3
 _REASONS = (
     "Definitions, reasons and advice; what the tables of the page show; and what other tests show."
 )
@@ -50,7 +52,7 @@ def sentences(text: str) -> dict[str, list[str]]:
             sentence
             for block in blocks
             for sentence in _END.split(plain(block.removeprefix("* ").strip()))
-            if sentence
+            if sentence.count(" ") >= _FEWEST_WORDS
         ]
     return found
 

@@ -1,15 +1,25 @@
 """Releases that claims are measured on: exact ones, and such as are drawn with a seed."""
 
 import dataclasses
+import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from volary.analysis.planning import rule_plans, traffic
 from volary.analysis.verdicts import fleet_verdicts, rule_verdicts
 from volary.model import analysis
-from volary.model.analysis import Deviation, Judgement, Kind, Range, Reading, Role, Strategy
+from volary.model.analysis import (
+    Deviation,
+    Judgement,
+    Kind,
+    Range,
+    Reading,
+    Result,
+    Role,
+    Strategy,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -106,6 +116,10 @@ def values(*found: float) -> Answer:
     return Answer(found)
 
 
+#: Of `RANGE`.
+GOOD, BAD = values(0.005), values(0.05)
+
+
 def counted(
     canary: tuple[float, float], other: tuple[float, float], *, looks: int = 20, target: str = "c"
 ) -> analysis.Series:
@@ -119,6 +133,21 @@ def judged(
     """Judge at a look, or at the end."""
     now = release.ends if look is None else START + look * rule.interval
     return rule_verdicts.judge(rule, release, now)
+
+
+def first(looks: Iterable[int], is_so: Callable[[int], bool]) -> float:
+    """Return the first number of which something is true; NaN: of none."""
+    return next((look for look in looks if is_so(look)), math.nan)
+
+
+def failing_look(rule: analysis.Rule, release: analysis.Series, looks: int) -> float:
+    """Return the look that fails it for good."""
+
+    def fails(look: int) -> bool:
+        found = judged(rule, release, look)
+        return found.result is Result.FAIL and found.is_final
+
+    return first(range(1, looks + 1), fails)
 
 
 def fleet_judged(

@@ -13,6 +13,7 @@ from benchmarks.claims import (
     metrics,
     speed,
     three_sides,
+    weather,
 )
 
 SECTIONS: Mapping[str, Sequence[claim.Claim]] = {
@@ -24,5 +25,6 @@ SECTIONS: Mapping[str, Sequence[claim.Claim]] = {
     "Looking again and again": looking_again.CLAIMS,
     "How soon bad ones are found": speed.CLAIMS,
     "Many clusters": fleets.CLAIMS,
+    "Weather": weather.CLAIMS,
     "Where the promise ends": limits.CLAIMS,
 }

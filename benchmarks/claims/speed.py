@@ -4,7 +4,7 @@ import functools
 import math
 from dataclasses import replace
 
-from benchmarks.claims import answers, releases
+from benchmarks.claims import releases
 from benchmarks.claims.claim import Claim, at_most, exactly
 from benchmarks.claims.releases import ERRORS, MINUTE, ONE_BY_ONE, counted
 from volary.analysis.planning import traffic
@@ -25,7 +25,7 @@ def _times_as_long(canary: float) -> float:
 
 def _looks_of(requests: float) -> float:
     half = counted((requests / 2, requests), (9 * requests / 100, 9 * requests))
-    return answers.failing_look(ERRORS, half, 20)
+    return releases.failing_look(ERRORS, half, 20)
 
 
 def _least_that_passes_one_look() -> float:
@@ -37,12 +37,12 @@ def _least_that_passes_one_look() -> float:
         found = releases.judged(rule, counted((0, requests), other, looks=1))
         return found.result is Result.PASS
 
-    return answers.first(range(300, 1_000), passes)
+    return releases.first(range(300, 1_000), passes)
 
 
 def _looks_without_minimum() -> float:
     rule = replace(ERRORS, minimum_samples=1_000_000)
-    return answers.failing_look(rule, counted((50, 100), (9, 900)), 20)
+    return releases.failing_look(rule, counted((50, 100), (9, 900)), 20)
 
 
 CLAIMS = (

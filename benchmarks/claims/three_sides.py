@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from benchmarks.claims import answers, releases
+from benchmarks.claims import files, releases
 from benchmarks.claims.claim import Claim, at_least, at_most, exactly
 from benchmarks.claims.releases import ERRORS, count
 from volary.analysis.planning import traffic
 from volary.model import analysis
-from volary.model.analysis import Role, Strategy
+from volary.model.analysis import Judgement, Role, Strategy
 
 THREE = replace(ERRORS, strategy=Strategy.CANARY_BASELINE_PRIMARY)
 ALONE = replace(ERRORS, strategy=Strategy.CANARY_PRIMARY)
@@ -26,10 +26,24 @@ def released(canary: float, baseline: float, primary: float) -> analysis.Series:
 
 def _held_until() -> float:
     """Return the look at which a release fails that is worse than baseline alone."""
-    return answers.failing_look(THREE, released(5, 1, 45), 60)
+    return releases.failing_look(THREE, released(5, 1, 45), 60)
+
+
+def _implied() -> float:
+    """Say whether a file that says nothing of it judges all looks together."""
+    metric = {**files.COUNTED, "strategy": "CANARY_BASELINE_PRIMARY"}
+    (rule,) = files.rules(files.read([metric]))
+    return releases.share(rule.judgement is Judgement.SEQUENTIAL, 1)
 
 
 CLAIMS = (
+    Claim(
+        "(`judgement: sequential` is implied)",
+        "a file that does not write it",
+        exactly(100, "%"),
+        _implied,
+        is_quick=True,
+    ),
     Claim(
         "is not the release's",
         "new pods have three times the errors, whatever they run",
