@@ -1,7 +1,7 @@
 """How a rule would do in some traffic: false alarms, and how soon worse releases are found."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from statistics import median_low
@@ -15,6 +15,8 @@ from volary.model.analysis import Decider, Kind, Result
 EFFECTS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 ByCluster = Mapping[str, traffic.Traffic]
+#: What was measured on each cluster of a release.
+Fleet = Mapping[str, analysis.Series]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +73,29 @@ def outcomes(
 
 
 def _outcome(rule: analysis.Rule, setting: Setting, effect: float) -> Outcome:
+    return outcome(rule, _drawn(rule, setting, effect), effect=effect)
+
+
+def _drawn(rule: analysis.Rule, setting: Setting, effect: float) -> Iterator[Fleet]:
     generator = random.Random(f"{setting.seed} {rule.name} {effect}")
-    results: list[Result] = []
-    times: list[timedelta] = []
     for _ in range(setting.runs):
-        fleet = {
+        yield {
             target: traffic.release(
                 rule, own, setting.duration, generator=generator, effect=effect, target=target
             )
             for target, own in setting.by_cluster.items()
         }
-        found, after = _followed(rule, fleet, setting.duration)
+
+
+def outcome(rule: analysis.Rule, releases: Iterable[Fleet], *, effect: float = 1.0) -> Outcome:
+    """Judge releases look by look, each until a look fails it; there has to be one.
+
+    `effect` is only named.
+    """
+    results: list[Result] = []
+    times: list[timedelta] = []
+    for fleet in releases:
+        found, after = _followed(rule, fleet)
         results.append(found)
         if found is Result.FAIL:
             times.append(after)
@@ -91,9 +105,6 @@ def _outcome(rule: analysis.Rule, setting: Setting, effect: float) -> Outcome:
         for each in (Result.FAIL, Result.PASS, Result.INCONCLUSIVE)
     )
     return Outcome(effect, failed, passed, unknown, middle)
-
-
-Fleet = dict[str, analysis.Series]
 
 
 def result(rule: analysis.Rule, fleet: Fleet, after: timedelta) -> Result:
@@ -110,9 +121,10 @@ def result(rule: analysis.Rule, fleet: Fleet, after: timedelta) -> Result:
     return worst.result
 
 
-def _followed(rule: analysis.Rule, fleet: Fleet, duration: timedelta) -> tuple[Result, timedelta]:
+def _followed(rule: analysis.Rule, fleet: Fleet) -> tuple[Result, timedelta]:
     """Return how a release ends, and when: the first look that fails it is the last one."""
     found, after = Result.INCONCLUSIVE, timedelta(0)
+    duration = max(series.ends - series.started for series in fleet.values())
     for number in range(1, traffic.rule_looks(rule, duration) + 1):
         after = number * rule.interval
         found = result(rule, fleet, after)

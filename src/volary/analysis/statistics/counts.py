@@ -195,7 +195,9 @@ def log_ratio(blocks: Sequence[Pair]) -> tuple[float, float]:
 def difference(blocks: Sequence[Pair]) -> tuple[float, float]:
     """Return by how much the first side's rate is higher, and the variance of that.
 
-    Blocks weigh as in Mantel and Haenszel's estimates, so that no block's own level distorts.
+    Blocks weigh as in Mantel and Haenszel's estimates, so that no block's own level distorts. The
+    variance is that of sides with one rate: by its own rate a side that has no events, where
+    some were to be expected, would seem to be certain of that.
     """
     weights = [
         pair.first.exposure * pair.second.exposure / (pair.first.exposure + pair.second.exposure)
@@ -206,8 +208,9 @@ def difference(blocks: Sequence[Pair]) -> tuple[float, float]:
         for weight, pair in zip(weights, blocks, strict=True)
     )
     added = _added(blocks)
-    # Half an event more on each side keeps it above zero.
-    variance = sum((side.events + 0.5) / side.exposure**2 for side in (added.first, added.second))
+    # Half an event more keeps it above zero.
+    rate = (added.events + 0.5) / (added.first.exposure + added.second.exposure)
+    variance = rate / added.first.exposure + rate / added.second.exposure
     return higher / sum(weights), variance
 
 

@@ -6,7 +6,7 @@ as many of the looks before it as it needs instead, each ranked by itself, and s
 until there are enough.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from volary.analysis.statistics import counts
@@ -63,14 +63,14 @@ def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     values = [value for cell in cells for value in cell.judged.values]
     if len(values) < rule.minimum_samples:
         return _thin(look, len(values), phrases.count(rule.minimum_samples, "value"))
-    judged: Iterable[float] = values
+    judged = values
     if len(cells) > 1:
         judged = [median(median(cell.judged.values) for cell in cells)]
     # Of one cluster its own, where its history makes it.
     own = cells[0].expected if len(cells) == 1 else None
     expected = own or clauses.expected_range(rule)
     outside = [value for value in judged if value not in expected]
-    numbers = analysis.Numbers(samples=len(values), value=outside[0] if outside else median(values))
+    numbers = analysis.Numbers(samples=len(values), value=outside[0] if outside else median(judged))
     if not outside:
         sentence = f"{clauses.number(numbers.value)} is within the expected {expected}"
         return analysis.Check(Result.PASS, sentence, look.time, numbers=numbers)

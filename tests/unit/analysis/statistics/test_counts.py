@@ -84,6 +84,14 @@ def test_a_ratio_with_half_an_event_more_on_each_side(table: tuple[int, int, int
     assert variance == pytest.approx(1 / (drawn + 0.5) + 1 / (rest + 0.5))
 
 
+def test_a_side_without_events_is_not_certain_of_that() -> None:
+    """Six were to be expected, so none is hardly three deviations away."""
+    higher, variance = counts.difference([pair(0, 600, 54, 5400)])
+
+    assert higher == pytest.approx(-0.01)
+    assert higher / math.sqrt(variance) == pytest.approx(-2.44, abs=0.01)
+
+
 exposures = st.integers(1, 60)
 
 

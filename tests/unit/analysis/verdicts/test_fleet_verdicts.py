@@ -249,7 +249,12 @@ def test_a_range_over_the_fleet_is_that_of_the_middle_cluster() -> None:
     levels = {"eu": 100.0, "us": 120.0, "ap": 900.0}
     history = {
         target: series(
-            target, [measured(target, at, Role.JUDGED, (level,)) for at in range(1, LOOKS + 1)]
+            target,
+            [
+                # One of them has as many series as all the others together.
+                measured(target, at, Role.JUDGED, (level,) * (3 if target == "ap" else 1))
+                for at in range(1, LOOKS + 1)
+            ],
         )
         for target, level in levels.items()
     }
@@ -257,6 +262,7 @@ def test_a_range_over_the_fleet_is_that_of_the_middle_cluster() -> None:
     found = judge(rule, history)
 
     assert found.pooled.result is Result.PASS
+    assert "120 is within the expected ≤ 300" in found.pooled.sentence
     assert found.pooled.outliers == ("ap",)
     assert results(found.own) == {"eu": "pass", "us": "pass", "ap": "fail"}
 
