@@ -107,21 +107,24 @@ def errors(
 # Decisions.
 
 
+#: What `by_share` decides for.
+SHARES = analysis.Rule("errors", kind=analysis.Kind.PROPORTION)
+
+
 def by_rank(release: Ranked) -> bool:
-    scale = dispersion.scale(_series(release, evidence.of_ranks))
+    scale = dispersion.weather(map(evidence.of_ranks, _by_cluster(release))).scale
     return sequential.from_ranks(release, Deviation.HIGH, scale=scale).p_value <= LEVEL
 
 
 def by_share(release: Counted, level: float = LEVEL) -> bool:
-    scale = dispersion.scale(_series(release, evidence.of_pairs(release)))
+    clusters = _by_cluster(release)
+    scale = dispersion.weather(evidence.of_pairs(SHARES, each) for each in clusters).scale
     return sequential.from_proportions(release, Deviation.HIGH, scale=scale).p_value <= level
 
 
-def _series(
-    release: list[list[Block]], unit: Callable[[Block], dispersion.Unit]
-) -> list[list[dispersion.Unit]]:
-    """Return the units of each cluster, in their order."""
-    return [[unit(block) for block in blocks] for blocks in zip(*release, strict=True)]
+def _by_cluster(release: list[list[Block]]) -> list[list[Block]]:
+    """Return the blocks of each cluster, in their order."""
+    return [list(blocks) for blocks in zip(*release, strict=True)]
 
 
 def ranks_by_themselves(release: Ranked) -> bool:

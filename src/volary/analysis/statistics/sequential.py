@@ -27,21 +27,22 @@ looks before it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from volary.analysis.statistics import counts, ranks
+from volary.analysis.statistics import counts, logarithms, ranks
 from volary.model import analysis
 
 #: Superiorities that are bet on, away from 0.5, each with the same stake. One of d moves the
 #: weighted sum by 12 d per unit of its variance.
-_TILTS = tuple(12 * away for away in (0.05, 0.1, 0.2, 0.3, 0.45))
-#: So many times the odds are bet on, each with the same stake.
-_ODDS = (1.15, 1.3, 1.7, 2.5, 4.0, 8.0, 20.0)
-_LOG_ODDS = tuple(map(math.log, _ODDS))
+_TILTS = {12 * away: 1.0 for away in (0.05, 0.1, 0.2, 0.3, 0.45)}
+#: So many times the odds are bet on, with stakes like these: most on what is worth finding and
+#: not found by anything else.
+_ODDS = {1.15: 0.4, 1.3: 0.9, 1.7: 2.0, 2.5: 2.0, 4.0: 1.6, 8.0: 0.8, 20.0: 0.2}
+_LOG_ODDS = {math.log(odds): stake for odds, stake in _ODDS.items()}
 #: Part of the stake that is laid at the first look, and of the rest at each later one.
-_FIRST, _LATER = 0.7, 0.02
+_FIRST, _LATER = 0.9, 0.03
 #: No single block multiplies a stake by more than e to this: one burst convinces nobody.
 _MOST = 2.0
 
@@ -190,17 +191,20 @@ Block = TypeVar("Block", counts.Pair, counts.Count, ranks.RankSum)
 
 def _followed(
     looks: Iterable[Sequence[Block]],
-    strengths: Sequence[float],
+    bets: Mapping[float, float],
     bet: Callable[[Block, float], float],
     is_impossible: Callable[[Block], bool] = lambda _: False,
     *,
     scale: float = 1.0,
 ) -> Evidence:
-    """Follow the bets of all strengths from look to look; `scale` divides what a look says.
+    """Follow bets of some strengths, each with its part of what is laid, from look to look.
 
-    Most of the stake is laid from the first look on, some of it at each later one.
+    Most of the stake is laid from the first look on, some of it at each later one; `scale` divides
+    what a look says.
     """
-    stakes: list[float] = [-math.inf] * len(strengths)
+    every = math.fsum(bets.values())
+    shares = [math.log(part / every) for part in bets.values()]
+    stakes: list[float] = [-math.inf] * len(bets)
     unlaid, now, best = 1.0, 0.0, 0.0
     for number, blocks in enumerate(looks, 1):
         laid = _FIRST if number == 1 else unlaid * _LATER
@@ -208,33 +212,28 @@ def _followed(
         for block in blocks:
             if is_impossible(block):
                 return Evidence(math.inf, math.inf)
-        share = math.log(laid / len(strengths))
+        added = math.log(laid)
         stakes = [
-            _log_sum(stake, share)
+            _log_sum(stake, added + share)
             + sum(min(_MOST, bet(block, strength) / scale) for block in blocks)
-            for stake, strength in zip(stakes, strengths, strict=True)
+            for stake, share, strength in zip(stakes, shares, bets, strict=True)
         ]
-        now = _log_total([math.log(unlaid), *stakes])
+        now = logarithms.total([math.log(unlaid), *stakes])
         best = max(best, now)
     return Evidence(now, best)
 
 
-def _signed(strengths: Sequence[float], deviation: analysis.Deviation) -> Sequence[float]:
-    lower = [-strength for strength in strengths]
+def _signed(bets: Mapping[float, float], deviation: analysis.Deviation) -> Mapping[float, float]:
+    lower = {-strength: part for strength, part in bets.items()}
     match deviation:
         case analysis.Deviation.HIGH:
-            return strengths
+            return bets
         case analysis.Deviation.LOW:
             return lower
         case analysis.Deviation.EITHER:
-            return [*strengths, *lower]
+            return {**bets, **lower}
 
 
 def _log_sum(one: float, other: float) -> float:
     high, low = max(one, other), min(one, other)
     return high + math.log1p(math.exp(low - high))
-
-
-def _log_total(logarithms: Sequence[float]) -> float:
-    highest = max(logarithms)
-    return highest + math.log(math.fsum(math.exp(each - highest) for each in logarithms))

@@ -102,6 +102,13 @@ def too_little(rule: analysis.Rule, level: float, have: int) -> str:
     return f"too little to show even {amount(rule, level)}: {have} {side}"
 
 
+#: Why what looks worse is neither condemned nor passed.
+WANDERS = (
+    "but this metric wanders as slowly as the analysis is long, so that may be its weather: "
+    "measure longer, or compare what wanders less"
+)
+
+
 def would_be_found(rule: analysis.Rule, numbers: analysis.Numbers) -> str:
     """Say what a pass rules out; empty: nothing was tested."""
     level = numbers.detectable

@@ -6,18 +6,23 @@ takes them as all there will ever be; `p_value_so_far` may be asked again at eve
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
+from statistics import fmean as mean
 from statistics import median
 from typing import TypeVar
 
-from volary.analysis.statistics import counts, dispersion, ranks, sequential
+from volary.analysis.statistics import counts, dispersion, ranks, sequential, spectra
 from volary.analysis.verdicts import samples
 from volary.model import analysis
 from volary.model.analysis import Deviation, Kind
 
 #: A cell per cluster, in a list per look.
 Blocks = Sequence[Sequence[samples.Cell]]
+
+#: From this chance on a metric is taken to wander as slowly as the analysis is long.
+_WANDERS = 0.5
+#: Superiorities are never as far apart as ratios may be.
+_PART_OF_RANKS = 0.25
 
 _Block = TypeVar("_Block")
 
@@ -37,67 +42,96 @@ class Measured:
     paired: Sequence[Sequence[counts.Pair]] = ()
     #: Of counts against a range.
     counted: Sequence[Sequence[counts.Count]] = ()
-    #: How many times the variance of independent events there is, from look to look.
-    scale: float = 1.0
+    #: How looks scatter, beyond what independent events do.
+    weather: dispersion.Weather = dataclasses.field(default_factory=dispersion.Weather)
 
 
 def measured(rule: analysis.Rule, blocks: Blocks) -> Measured:
     """Return what a rule tests; it compares, or counts."""
     if not rule.strategy.compares:
         counted = [[cell.judged.count for cell in cells] for cells in blocks]
-        return Measured(counted=counted, scale=_scale(blocks, _of_count(rule, counted), counted))
+        own = [of_counts(rule, each) for each in _by_target(blocks, counted)]
+        return Measured(counted=counted, weather=dispersion.weather(own))
     if rule.kind is Kind.VALUE:
         rank_sums = ranked(rule, blocks)
-        return Measured(ranked=rank_sums, scale=_scale(blocks, of_ranks, rank_sums))
+        compared = [of_ranks(each) for each in _by_target(blocks, rank_sums)]
+        return Measured(ranked=rank_sums, weather=dispersion.weather(compared))
     pairs = paired(blocks)
-    return Measured(paired=pairs, scale=_scale(blocks, of_pairs(pairs), pairs))
+    compared = [of_pairs(rule, each) for each in _by_target(blocks, pairs)]
+    if rule.strategy.has_control:
+        thirds = [[cell.control.count for cell in cells] for cells in blocks]
+        compared = [
+            _beside(one, _over_the_mean(rule, third))
+            for one, third in zip(compared, _by_target(blocks, thirds), strict=True)
+        ]
+    return Measured(paired=pairs, weather=dispersion.weather(compared))
 
 
-def _scale(
-    blocks: Blocks, unit: Callable[[_Block], dispersion.Unit], items: Sequence[Sequence[_Block]]
-) -> float:
-    series: dict[str, list[dispersion.Unit]] = {}
+def _beside(series: dispersion.Series, third: Sequence[spectra.Unit]) -> dispersion.Series:
+    sides = [
+        dataclasses.replace(each, third=unit)
+        for each, unit in zip(series.sides, third, strict=True)
+    ]
+    return dataclasses.replace(series, sides=sides)
+
+
+def _by_target(blocks: Blocks, items: Sequence[Sequence[_Block]]) -> list[list[_Block]]:
+    found: dict[str, list[_Block]] = {}
     for cells, look in zip(blocks, items, strict=True):
         for cell, item in zip(cells, look, strict=True):
-            series.setdefault(cell.target, []).append(unit(item))
-    return dispersion.scale(list(series.values()))
+            found.setdefault(cell.target, []).append(item)
+    return list(found.values())
 
 
-def of_ranks(block: ranks.RankSum) -> dispersion.Unit:
-    """Return what a comparison by rank adds up, and its variance."""
-    total = block.first + block.second + 1
-    return dispersion.Unit((block.u - block.mean) / total, block.first * block.second / 12 / total)
+def of_ranks(blocks: Sequence[ranks.RankSum]) -> dispersion.Series:
+    """Return what comparisons by rank on one cluster add up."""
+    units = []
+    for block in blocks:
+        total = block.first + block.second + 1
+        variance = block.first * block.second / 12 / total
+        units.append(spectra.Unit((block.u - block.mean) / total, variance))
+    return dispersion.Series(units, mean(unit.variance for unit in units), part=_PART_OF_RANKS)
 
 
-def of_pairs(
-    paired: Sequence[Sequence[counts.Pair]],
-) -> Callable[[counts.Pair], dispersion.Unit]:
-    """Return what a pair has more than its events let expect at the ratio of all of them.
-
-    At that ratio: where one side has more events than it should, their variance is another one.
-    """
-    logarithm, _ = counts.log_ratio(_flat(paired))
-    ratio = math.exp(logarithm)
-
-    def unit(pair: counts.Pair) -> dispersion.Unit:
-        chance = pair.chance(ratio)
-        excess = pair.first.events - pair.events * chance
-        return dispersion.Unit(excess, pair.events * chance * (1 - chance))
-
-    return unit
+def of_pairs(rule: analysis.Rule, pairs: Sequence[counts.Pair]) -> dispersion.Series:
+    """Return what the sides of one cluster have above their own means, and their comparison."""
+    first = _over_the_mean(rule, [pair.first for pair in pairs])
+    second = _over_the_mean(rule, [pair.second for pair in pairs])
+    sides = [dispersion.Sides(*both) for both in zip(first, second, strict=True)]
+    every = counts.total([side for pair in pairs for side in (pair.first, pair.second)])
+    # Without a difference both have the level of all.
+    usual = mean(pair.events * pair.chance() * (1 - pair.chance()) for pair in pairs)
+    return dispersion.Series(
+        [dispersion.difference(each.first, each.second) for each in sides],
+        usual * _others(rule, every),
+        sides,
+    )
 
 
-def _of_count(
-    rule: analysis.Rule, counted: Sequence[Sequence[counts.Count]]
-) -> Callable[[counts.Count], dispersion.Unit]:
-    level = counts.total(_flat(counted)).rate
-    others = max(0.0, 1 - level) if rule.kind is Kind.PROPORTION else 1.0
+def of_counts(rule: analysis.Rule, looks: Sequence[counts.Count]) -> dispersion.Series:
+    """Return what one side has above its mean."""
+    units = _over_the_mean(rule, looks)
+    return dispersion.Series(
+        units, mean(unit.variance for unit in units), part=0.5, is_limited=True
+    )
 
-    def unit(count: counts.Count) -> dispersion.Unit:
-        mean = count.exposure * level
-        return dispersion.Unit(count.events - mean, mean * others)
 
-    return unit
+def _over_the_mean(rule: analysis.Rule, looks: Sequence[counts.Count]) -> list[spectra.Unit]:
+    every = counts.total(looks)
+    # Half an event more: none so far does not mean never.
+    level = (every.events + 0.5) / every.exposure
+    others = _others(rule, every)
+    return [
+        spectra.Unit(look.events - look.exposure * level, look.exposure * level * others)
+        for look in looks
+    ]
+
+
+def _others(rule: analysis.Rule, every: counts.Count) -> float:
+    """Return the share of the requests that are no events; events per time know none."""
+    if rule.kind is not Kind.PROPORTION:
+        return 1.0
+    return max(0.5, every.exposure - every.events + 0.5) / (every.exposure + 1)
 
 
 #: Of what was measured to a p-value.
@@ -133,16 +167,27 @@ def so_far(rule: analysis.Rule, seen: Measured) -> float:
     if not rule.strategy.compares:
         return _limit_p_value(rule, seen)
     if rule.kind is Kind.VALUE:
-        return sequential.from_ranks(seen.ranked, rule.deviation, scale=seen.scale).p_value
+        return sequential.from_ranks(seen.ranked, rule.deviation, scale=seen.weather.scale).p_value
     if _has_ratio_of_shares(rule):
         found = sequential.from_proportions(
-            seen.paired, rule.deviation, odds=rule.allowed_ratio, scale=seen.scale
+            seen.paired, rule.deviation, odds=rule.allowed_ratio, scale=seen.weather.scale
         )
     else:
         found = sequential.from_rates(
-            seen.paired, rule.deviation, ratio=rule.allowed_ratio, scale=seen.scale
+            seen.paired, rule.deviation, ratio=rule.allowed_ratio, scale=seen.weather.scale
         )
     return found.p_value
+
+
+def wanders(rule: analysis.Rule, seen: Measured) -> bool:
+    """Say whether only weather as slow as the analysis is long speaks for the release.
+
+    Independent events would condemn it.
+    """
+    if seen.weather.slowness < _WANDERS:
+        return False
+    calm = dataclasses.replace(seen, weather=dispersion.Weather())
+    return both_sides(rule, lambda sided: so_far(sided, calm)) <= rule.significance
 
 
 def _flat(blocks: Sequence[Sequence[_Block]]) -> list[_Block]:
@@ -191,10 +236,10 @@ def _limit_p_value(rule: analysis.Rule, seen: Measured) -> float:
     p_values = []
     if expected.maximum is not None:
         above = sequential.above_proportion if is_proportion else sequential.above_rate
-        p_values.append(above(seen.counted, expected.maximum, scale=seen.scale).p_value)
+        p_values.append(above(seen.counted, expected.maximum, scale=seen.weather.scale).p_value)
     if expected.minimum is not None:
         below = sequential.below_proportion if is_proportion else sequential.below_rate
-        p_values.append(below(seen.counted, expected.minimum, scale=seen.scale).p_value)
+        p_values.append(below(seen.counted, expected.minimum, scale=seen.weather.scale).p_value)
     # Two questions share the accepted chance of a false alarm.
     return min(1.0, len(p_values) * min(p_values, default=1.0))
 

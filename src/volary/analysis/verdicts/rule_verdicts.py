@@ -345,7 +345,7 @@ def _sequential(
         return _Judged(condemned=sentence, numbers=numbers)
     if unanswered:
         return _Judged(unanswered, is_measured=False, numbers=numbers)
-    missing = doubt or _too_little(rule, usable)
+    missing = doubt or _too_little(rule, usable, sentence)
     if not missing and seen[-1].problem and rule.no_data is not NoData.PASS:
         missing = seen[-1].problem
     return _Judged(
@@ -384,8 +384,11 @@ def _finding(judged: _Judged) -> three_ways.Finding:
     return three_ways.Finding.UNKNOWN if judged.missing else three_ways.Finding.ALIKE
 
 
-def _too_little(rule: analysis.Rule, usable: evidence.Blocks) -> str:
-    """Say why what was seen could not acquit; empty: it could."""
+def _too_little(rule: analysis.Rule, usable: evidence.Blocks, sentence: str) -> str:
+    """Say why what was seen could not acquit; empty: it could.
+
+    The `sentence` says what was seen.
+    """
     have, want = checks.sample_count(rule, evidence.all_cells(usable)), rule.minimum_samples
     if have < want:
         sides = " on each side" if rule.strategy.compares else ""
@@ -393,6 +396,8 @@ def _too_little(rule: analysis.Rule, usable: evidence.Blocks) -> str:
     seen = evidence.measured(rule, usable)
     if not power.is_enough(burn_rates.lowest_bound(rule), seen, evidence.so_far):
         return clauses.too_little(rule, power.plain(rule, seen), have)
+    if evidence.wanders(rule, seen):
+        return f"{sentence}; {clauses.WANDERS}"
     return ""
 
 

@@ -4,6 +4,8 @@ Canary's pods are new, and so are baseline's, which run the version that primary
 have against primary (cold caches, few connections, a bad node pool) is not the release's. Failing
 takes two tests, against baseline and against primary, so the chance of a false alarm is at most
 that of either, and nothing has to be shared between them.
+
+The side that is not compared tells as well how much the metric goes up and down by itself.
 """
 
 from collections.abc import Iterable
@@ -94,7 +96,12 @@ def decide(release: Finding, change: Finding, age: Finding) -> Decision:
 def beside_primary(seen: Iterable[samples.Look]) -> list[samples.Look]:
     """Return looks at canary beside primary; as they are they are beside baseline."""
     return [
-        replace(look, cells=tuple(replace(cell, reference=cell.control) for cell in look.cells))
+        replace(
+            look,
+            cells=tuple(
+                replace(cell, reference=cell.control, control=cell.reference) for cell in look.cells
+            ),
+        )
         for look in seen
     ]
 
@@ -105,7 +112,8 @@ def baseline_beside_primary(seen: Iterable[samples.Look]) -> list[samples.Look]:
         replace(
             look,
             cells=tuple(
-                replace(cell, judged=cell.reference, reference=cell.control) for cell in look.cells
+                replace(cell, judged=cell.reference, reference=cell.control, control=cell.judged)
+                for cell in look.cells
             ),
         )
         for look in seen

@@ -47,7 +47,8 @@ def test_only_the_named_direction_counts(rule: analysis.Rule, test: object) -> N
 def test_shares_and_rates_have_tests_of_their_own() -> None:
     """Taken for a rate, a share of errors would look less certain than it is."""
     high, pairs = Deviation.HIGH, evidence.paired(MORE)
-    scale = evidence.measured(SHARES, MORE).scale
+    scale = evidence.measured(SHARES, MORE).weather.scale
+    of_rates = evidence.measured(RATES, MORE).weather.scale
 
     for rule, tails, so_far in (
         (
@@ -55,7 +56,7 @@ def test_shares_and_rates_have_tests_of_their_own() -> None:
             counts.proportion_tails(pairs[0]),
             sequential.from_proportions(pairs, high, scale=scale),
         ),
-        (RATES, counts.rate_tails(pairs[0]), sequential.from_rates(pairs, high, scale=scale)),
+        (RATES, counts.rate_tails(pairs[0]), sequential.from_rates(pairs, high, scale=of_rates)),
         (
             replace(SHARES, ratio_limit=1.1),
             counts.rate_tails(pairs[0], ratio=1.1),
@@ -107,7 +108,7 @@ def test_two_limits_share_the_chance(kind: Kind, limits: tuple[object, object]) 
     for cell, one_sided, limit in ((many, above, 0.05), (few, below, 0.02)):
         blocks = [[cell]] * 5
         found = evidence.p_value_so_far(replace(rule, expected=range_), blocks)
-        scale = evidence.measured(rule, blocks).scale
+        scale = evidence.measured(rule, blocks).weather.scale
         alone = one_sided([[cell.judged.count]] * 5, limit, scale=scale)
         assert found == pytest.approx(2 * alone.p_value)
         assert found < 0.05

@@ -311,7 +311,7 @@ def test_both_verdicts_share_the_level() -> None:
 
 
 def test_the_pooled_verdict_has_half_of_the_level_where_both_decide() -> None:
-    regions: dict[str, Region] = dict.fromkeys(("a", "b", "c"), (100, 0.03, 0.02))
+    regions: dict[str, Region] = dict.fromkeys(("a", "b", "c"), (90, 0.03, 0.02))
     alone = judge(by(Decider.POOLED), released(regions))
     shared = judge(by(Decider.BOTH), released(regions))
 
@@ -467,7 +467,7 @@ def test_an_outlier_fails_alone_when_it_is_the_pool_that_shows_it() -> None:
 
 def test_who_is_bad_by_itself_fails_alone_also_when_it_hardly_differs_from_the_others() -> None:
     """So few errors that chance may explain the difference, but the others show none at all."""
-    regions: dict[str, Region] = {"eu": (24, 0.083, 0), "us": (50, 0, 0), "ap": (50, 0, 0)}
+    regions: dict[str, Region] = {"eu": (60, 0.04, 0), "us": (15, 0, 0), "ap": (15, 0, 0)}
     rule = replace(by(Decider.BOTH), minimum_samples=1)
     found = next(
         verdict
