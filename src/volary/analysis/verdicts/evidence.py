@@ -6,6 +6,7 @@ takes them as all there will ever be; `p_value_so_far` may be asked again at eve
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from statistics import fmean as mean
 from statistics import median
@@ -42,29 +43,46 @@ class Measured:
     paired: Sequence[Sequence[counts.Pair]] = ()
     #: Of counts against a range.
     counted: Sequence[Sequence[counts.Count]] = ()
-    #: How looks scatter, beyond what independent events do.
-    weather: dispersion.Weather = dataclasses.field(default_factory=dispersion.Weather)
+    #: Finds out how looks scatter, beyond what independent events do; not every test asks.
+    find_weather: Callable[[], dispersion.Weather] = dispersion.Weather
+
+    @property
+    def weather(self) -> dispersion.Weather:
+        """How looks scatter, beyond what independent events do."""
+        return self.find_weather()
 
 
 def measured(rule: analysis.Rule, blocks: Blocks) -> Measured:
     """Return what a rule tests; it compares, or counts."""
     if not rule.strategy.compares:
         counted = [[cell.judged.count for cell in cells] for cells in blocks]
-        own = [of_counts(rule, each) for each in _by_target(blocks, counted)]
-        return Measured(counted=counted, weather=dispersion.weather(own))
+        own = _by_target(blocks, counted)
+        return Measured(
+            counted=counted, find_weather=_once(lambda: [of_counts(rule, each) for each in own])
+        )
     if rule.kind is Kind.VALUE:
         rank_sums = ranked(rule, blocks)
-        compared = [of_ranks(each) for each in _by_target(blocks, rank_sums)]
-        return Measured(ranked=rank_sums, weather=dispersion.weather(compared))
+        sums = _by_target(blocks, rank_sums)
+        return Measured(ranked=rank_sums, find_weather=_once(lambda: list(map(of_ranks, sums))))
     pairs = paired(blocks)
+    return Measured(paired=pairs, find_weather=_once(lambda: _of_sides(rule, blocks, pairs)))
+
+
+def _once(series: Callable[[], Sequence[dispersion.Series]]) -> Callable[[], dispersion.Weather]:
+    return functools.cache(lambda: dispersion.weather(series()))
+
+
+def _of_sides(
+    rule: analysis.Rule, blocks: Blocks, pairs: Sequence[Sequence[counts.Pair]]
+) -> list[dispersion.Series]:
     compared = [of_pairs(rule, each) for each in _by_target(blocks, pairs)]
-    if rule.strategy.has_control:
-        thirds = [[cell.control.count for cell in cells] for cells in blocks]
-        compared = [
-            _beside(one, _over_the_mean(rule, third))
-            for one, third in zip(compared, _by_target(blocks, thirds), strict=True)
-        ]
-    return Measured(paired=pairs, weather=dispersion.weather(compared))
+    if not rule.strategy.has_control:
+        return compared
+    thirds = [[cell.control.count for cell in cells] for cells in blocks]
+    return [
+        _beside(one, _over_the_mean(rule, third))
+        for one, third in zip(compared, _by_target(blocks, thirds), strict=True)
+    ]
 
 
 def _beside(series: dispersion.Series, third: Sequence[spectra.Unit]) -> dispersion.Series:
@@ -143,9 +161,18 @@ def p_value(rule: analysis.Rule, blocks: Blocks) -> float:
     return both_sides(rule, lambda sided: at_once(sided, measured(sided, blocks)))
 
 
-def p_value_so_far(rule: analysis.Rule, blocks: Blocks) -> float:
-    """Test all looks so far, so that the test may be repeated at every further one."""
-    return both_sides(rule, lambda sided: so_far(sided, measured(sided, blocks)))
+def p_value_so_far(rule: analysis.Rule, blocks: Blocks, seen: Measured | None = None) -> float:
+    """Test all looks so far, so that the test may be repeated at every further one.
+
+    `seen` is what the rule tests of these blocks, where that is known.
+    """
+
+    def test(sided: analysis.Rule) -> float:
+        if seen is not None and sided is rule:
+            return so_far(sided, seen)
+        return so_far(sided, measured(sided, blocks))
+
+    return both_sides(rule, test)
 
 
 def at_once(rule: analysis.Rule, seen: Measured) -> float:
@@ -186,7 +213,7 @@ def wanders(rule: analysis.Rule, seen: Measured) -> bool:
     """
     if seen.weather.slowness < _WANDERS:
         return False
-    calm = dataclasses.replace(seen, weather=dispersion.Weather())
+    calm = dataclasses.replace(seen, find_weather=dispersion.Weather)
     return both_sides(rule, lambda sided: so_far(sided, calm)) <= rule.significance
 
 

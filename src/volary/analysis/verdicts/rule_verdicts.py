@@ -330,12 +330,13 @@ def _sequential(
     if not usable:
         missing = seen[-1].problem
         return _Judged(unanswered, is_measured=False, missing=missing, numbers=tally)
+    tested = evidence.measured(rule, usable)
     if rule.slo is not None:
         burn = burn_rates.find(rule, rule.slo, [look for look in seen if look.usable], series)
         is_condemned, numbers, sentence = burn.is_proven, burn.numbers, burn.sentence
         doubt = f"{sentence}; that may be chance" if burn.is_exceeded else ""
     else:
-        p_value = evidence.p_value_so_far(rule, usable)
+        p_value = evidence.p_value_so_far(rule, usable, tested)
         figured = evidence.comparison_numbers if rule.strategy.compares else evidence.limit_numbers
         numbers = dataclasses.replace(figured(rule, usable, p_value), looks=tally.looks)
         is_condemned = p_value <= rule.significance
@@ -345,7 +346,7 @@ def _sequential(
         return _Judged(condemned=sentence, numbers=numbers)
     if unanswered:
         return _Judged(unanswered, is_measured=False, numbers=numbers)
-    missing = doubt or _too_little(rule, usable, sentence)
+    missing = doubt or _too_little(rule, usable, tested, sentence)
     if not missing and seen[-1].problem and rule.no_data is not NoData.PASS:
         missing = seen[-1].problem
     return _Judged(
@@ -384,7 +385,9 @@ def _finding(judged: _Judged) -> three_ways.Finding:
     return three_ways.Finding.UNKNOWN if judged.missing else three_ways.Finding.ALIKE
 
 
-def _too_little(rule: analysis.Rule, usable: evidence.Blocks, sentence: str) -> str:
+def _too_little(
+    rule: analysis.Rule, usable: evidence.Blocks, tested: evidence.Measured, sentence: str
+) -> str:
     """Say why what was seen could not acquit; empty: it could.
 
     The `sentence` says what was seen.
@@ -393,10 +396,9 @@ def _too_little(rule: analysis.Rule, usable: evidence.Blocks, sentence: str) -> 
     if have < want:
         sides = " on each side" if rule.strategy.compares else ""
         return f"too little to pass: {have} of {phrases.count(want, 'sample')}{sides}"
-    seen = evidence.measured(rule, usable)
-    if not power.is_enough(burn_rates.lowest_bound(rule), seen, evidence.so_far):
-        return clauses.too_little(rule, power.plain(rule, seen), have)
-    if evidence.wanders(rule, seen):
+    if not power.is_enough(burn_rates.lowest_bound(rule), tested, evidence.so_far):
+        return clauses.too_little(rule, power.plain(rule, tested), have)
+    if evidence.wanders(rule, tested):
         return f"{sentence}; {clauses.WANDERS}"
     return ""
 
