@@ -11,6 +11,7 @@ followed says that nothing is under way any more.
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -66,7 +67,7 @@ async def wait(
                     return
                 await _pause(work, which, count)
     if not context.task.stop.is_raised:
-        more = "it is not told" if count is None else phrases.count(round(count), "request")
+        more = "it is not told" if count is None else phrases.count(math.ceil(count), "request")
         work.caution(
             f"{which.value} goes {phrases.duration(limit)} later, and {more}"
             f" {'whether requests are' if count is None else 'may be'} under way to it"
@@ -74,7 +75,7 @@ async def wait(
 
 
 async def _pause(work: execution.Work, which: variant.Variant, count: float | None) -> None:
-    told = "requests" if count is None else phrases.count(round(count), "request")
+    told = "requests" if count is None else phrases.count(math.ceil(count), "request")
     work.context.progress(f"waiting for {told} under way to {which.value}")
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_PAUSE.total_seconds()):
