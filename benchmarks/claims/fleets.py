@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.claims import files, releases
-from benchmarks.claims.claim import Claim, at_most, exactly
+from benchmarks.claims.claim import Claim, at_least, at_most, exactly
 from benchmarks.claims.releases import ERRORS, EVEN, LIMIT, MINUTE, RANGE, count, counted
 from volary.analysis.planning import rule_plans, traffic
 from volary.analysis.verdicts import fleet_verdicts, samples
@@ -357,9 +357,10 @@ CLAIMS = (
         for case in ONE_BAD
     ),
     Claim(
-        "the release fails everywhere, also where there was hardly any traffic",
+        "the release fails everywhere, also where there was hardly any traffic: of such fleets at"
+        " least nine of ten do",
         "five times the errors on four clusters, one of which has 12 requests, 25 fleets",
-        exactly(100, "% fail everywhere"),
+        at_least(90, "% fail everywhere"),
         _everywhere,
     ),
     Claim(
