@@ -91,7 +91,7 @@ async def test_rendering_and_lint_have_no_database(given: command_world.World) -
         found = await imported(given, *words)
 
         assert found & (_SERVERS | _SELDOM | _SANDBOX | _DATABASE) == set()
-        assert len(found) <= 1020
+        assert len(found) <= 1025
 
 
 async def test_questions_to_a_server_know_neither_git_nor_clusters(
