@@ -61,6 +61,8 @@ class MemoryCluster:
     """See the module."""
 
     resources: list[discovery.Resource] = field(default_factory=lambda: list(KINDS))
+    #: Groups that are served by somebody who does not answer.
+    stale: tuple[str, ...] = ()
     name: str = "us"
     #: As whom it is asked; empty: as the owner of the credentials.
     acts_as: str = ""
@@ -127,7 +129,7 @@ class MemoryCluster:
     async def discover(self, *, refresh: bool = False) -> discovery.Catalog:
         if refresh:
             self._ask("refresh", "kinds")
-        return discovery.catalog(self.resources)
+        return discovery.catalog(self.resources, stale=self.stale)
 
     async def version(self) -> str:
         return "v1.36.0"

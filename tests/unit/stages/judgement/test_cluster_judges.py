@@ -12,7 +12,6 @@ import memory_client
 import stage_contexts
 from memory_world import LoopClock, now
 from volary.analysis.metering import meters
-from volary.clusters.api import discovery
 from volary.model import analysis, applications, errors, json, routing_options
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
@@ -444,12 +443,7 @@ def cluster(*, serves: bool = False, stale: bool = False) -> memory_client.Memor
     if serves:
         made.resources.append(memory_client.kind("metrics.k8s.io", "PodMetrics", "pods"))
     if stale:
-
-        async def discover(*, refresh: bool = False) -> discovery.Catalog:
-            del refresh
-            return discovery.catalog(made.resources, stale=("metrics.k8s.io",))
-
-        made.discover = discover  # type: ignore[method-assign]
+        made.stale = ("metrics.k8s.io",)
     return made
 
 
