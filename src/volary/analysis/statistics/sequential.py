@@ -214,7 +214,7 @@ def _followed(
                 return Evidence(math.inf, math.inf)
         added = math.log(laid)
         stakes = [
-            _log_sum(stake, added + share)
+            logarithms.of_two(stake, added + share)
             + sum(min(_MOST, bet(block, strength) / scale) for block in blocks)
             for stake, share, strength in zip(stakes, shares, bets, strict=True)
         ]
@@ -232,8 +232,3 @@ def _signed(bets: Mapping[float, float], deviation: analysis.Deviation) -> Mappi
             return lower
         case analysis.Deviation.EITHER:
             return {**bets, **lower}
-
-
-def _log_sum(one: float, other: float) -> float:
-    high, low = max(one, other), min(one, other)
-    return high + math.log1p(math.exp(low - high))
