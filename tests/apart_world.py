@@ -46,6 +46,8 @@ class Apart:
     base: Path
     temporal: str
     port: int
+    #: The address that the server listens on.
+    host: str = "127.0.0.1"
     heartbeat: str = "5s"
     namespace: str = "default"
     #: Who works where there is no agent: `apart` or `central`.
@@ -59,7 +61,11 @@ class Apart:
 
     @contextlib.asynccontextmanager
     async def server(
-        self, store: str = "", address: str = CENTRE, port: int = 0
+        self,
+        store: str = "",
+        address: str = CENTRE,
+        port: int = 0,
+        start: server_processes.Start | None = None,
     ) -> AsyncIterator[server_processes.ServerProcess]:
         """Run a server; it is killed at the end of the block.
 
@@ -67,6 +73,7 @@ class Apart:
             store: Of its database; empty: a file of its own.
             address: What it knows the clusters by.
             port: Where it listens; 0: the usual place.
+            start: Starts the command; None: as `command_world` does.
         """
         engine = {
             "address": self.temporal,
@@ -81,7 +88,8 @@ class Apart:
             store or f"sqlite:{self.base / 'volary.db'}",
             address=address,
             engine={"temporal": engine},
-            listen=f"127.0.0.1:{port or self.port}",
+            start=start,
+            listen=f"{self.host}:{port or self.port}",
             **settings,
         ) as server:
             yield server
@@ -132,6 +140,7 @@ class Apart:
         address: str = BESIDE,
         of: str = "",
         said: str = "takes tasks from",
+        start: server_processes.Start | None = None,
     ) -> AsyncIterator[command_world.Started]:
         """Run ``volary agent``, which takes tasks; it is killed at the end of the block.
 
@@ -142,9 +151,10 @@ class Apart:
             address: What it knows its cluster by.
             of: The cluster that it really reaches; empty: the one it says.
             said: What it is waited for to say.
+            start: Starts the command; None: as `command_world` does.
         """
         directory = server_processes.fleet_of(self.world, self.base, address)
-        async with self.world.start(
+        async with (start or self.world.start)(
             *("agent", "--cluster", files.cluster, "--server", server_url),
             *("--token-file", str(files.token), "--policy", str(files.policy)),
             *("--kubeconfig", str(directory / f"{of or files.cluster}.kubeconfig")),

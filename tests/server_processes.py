@@ -27,6 +27,8 @@ from kube_sandbox.apiserver.access import request_info
 
 #: Names of this machine: two processes that use different ones are told apart by them.
 ADDRESSES = ("127.0.0.1", "localhost")
+#: Starts ``volary …``, which is killed at the end of the block.
+Start = Callable[..., contextlib.AbstractAsyncContextManager[command_world.Started]]
 #: Seconds by which clocks differ that show the same time, on a machine however slow.
 _CLOCKS_DIFFER = 600.0
 
@@ -237,8 +239,7 @@ async def started(
     store: str,
     *,
     address: str = ADDRESSES[0],
-    start: Callable[..., contextlib.AbstractAsyncContextManager[command_world.Started]]
-    | None = None,
+    start: Start | None = None,
     **settings: object,
 ) -> AsyncIterator[ServerProcess]:
     """Run ``volary server``; it is killed at the end of the block.
@@ -254,6 +255,6 @@ async def started(
     file = write_settings(world, base, store, address=address, **settings)
     async with (start or world.start)("server", "--config", str(file)) as process:
         await process.until("listening on http")
-        url = re.search(r"http://127\.0\.0\.1:\d+", process.said)
+        url = re.search(r"http://127[.\d]+:\d+", process.said)
         assert url
         yield ServerProcess(process, url.group(), address)

@@ -6,12 +6,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+#: A socket in the file system, a port of 127.0.0.1, or one of another address.
+Place = Path | int | tuple[str, int]
+
 
 @dataclass
 class SilentProxy:
-    """Passes on what comes for a server at a socket in the file system, or at a port here."""
+    """Passes on what comes for a server."""
 
-    server: Path | int
+    server: Place
     port: int = 0
     #: How often something was passed on, in either direction.
     passed: int = 0
@@ -41,16 +44,11 @@ class SilentProxy:
             self._connections.discard(task)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await self._connect()
+        there, back = await _connect(self.server)
         with contextlib.closing(back):
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._pass(reader, back))
                 group.create_task(self._pass(there, writer))
-
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if isinstance(self.server, int):
-            return await asyncio.open_connection("127.0.0.1", self.server)
-        return await asyncio.open_unix_connection(self.server)
 
     async def close(self) -> None:
         """Break off every connection."""
@@ -67,13 +65,26 @@ class SilentProxy:
                 await writer.drain()
 
 
+async def _connect(place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if isinstance(place, Path):
+        return await asyncio.open_unix_connection(place)
+    return await asyncio.open_connection(*_address(place))
+
+
+def _address(place: int | tuple[str, int]) -> tuple[str, int]:
+    return ("127.0.0.1", place) if isinstance(place, int) else place
+
+
 @contextlib.asynccontextmanager
-async def opened(server: Path | int) -> AsyncIterator[SilentProxy]:
-    """Listen at a port of its own for as long as the block lasts."""
+async def opened(server: Place, at: Place = 0) -> AsyncIterator[SilentProxy]:
+    """Listen for as long as the block lasts, at a port of its own if at none that is given."""
     proxy = SilentProxy(server)
     proxy.go_on()
-    listener = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-    proxy.port = listener.sockets[0].getsockname()[1]
+    if isinstance(at, Path):
+        listener = await asyncio.start_unix_server(proxy.serve, at)
+    else:
+        listener = await asyncio.start_server(proxy.serve, *_address(at))
+        proxy.port = listener.sockets[0].getsockname()[1]
     try:
         yield proxy
     finally:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,28 +24,40 @@ def program() -> str | None:
 
 
 class Server:
-    """A server on a free port of the loopback, with its data in a directory of its own."""
+    """A server on a free port of the loopback, with its data in a directory of its own.
 
-    def __init__(self, program: str, directory: Path) -> None:
-        self._program = program
+    Args:
+        program: Where the program is.
+        directory: Where its data goes.
+        host: The address of the loopback that it is asked at.
+        inside: Before each of its commands: has them run in a network that has that address.
+    """
+
+    def __init__(
+        self, program: str, directory: Path, host: str = "127.0.0.1", inside: Sequence[str] = ()
+    ) -> None:
+        self._program = (*inside, program)
         self._directory = directory
+        self._host = host
+        # What it runs as services asks each other at 127.0.0.1, whatever else it is given.
+        self._listens_on = "0.0.0.0" if inside else host
         self._process: subprocess.Popen[bytes] | None = None
         with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
+            free.bind((host, 0))
             self.port: int = free.getsockname()[1]
 
     @property
     def address(self) -> str:
         """Where it listens."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self._host}:{self.port}"
 
     def start(self) -> None:
         """Start, or start again after `kill` with the same data; returns when it answers."""
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(self._program, "server", "start-dev", "--headless", "--log-level", "warn"),
-                    *("--ip", "127.0.0.1", "--port", str(self.port)),
+                    *(*self._program, "server", "start-dev", "--headless", "--log-level", "warn"),
+                    *("--ip", self._listens_on, "--port", str(self.port)),
                     *("--db-filename", str(self._directory / "temporal.db")),
                 ],
                 stdout=log,
@@ -53,7 +65,7 @@ class Server:
                 cwd=self._directory,
                 env={"HOME": str(self._directory)},
             )
-        ask = [self._program, "operator", "cluster", "health", "--address", self.address]
+        ask = [*self._program, "operator", "cluster", "health", "--address", self.address]
         while self._process.poll() is None:
             asked = subprocess.run(
                 ask,
@@ -71,7 +83,7 @@ class Server:
         """Make a namespace; what is in another one is not seen from it."""
         subprocess.run(
             [
-                *(self._program, "operator", "namespace", "create", "--address", self.address),
+                *(*self._program, "operator", "namespace", "create", "--address", self.address),
                 *("--namespace", name),
             ],
             capture_output=True,
@@ -89,12 +101,12 @@ class Server:
 
 
 @contextmanager
-def running() -> Iterator[Server]:
-    """Run a server for as long as the block lasts."""
+def running(host: str = "127.0.0.1", inside: Sequence[str] = ()) -> Iterator[Server]:
+    """Run a server for as long as the block lasts; see `Server` for the rest."""
     found = program()
     assert found is not None
     with tempfile.TemporaryDirectory(prefix="temporal-") as directory:
-        server = Server(found, Path(directory))
+        server = Server(found, Path(directory), host, inside)
         try:
             server.start()
             yield server

@@ -62,7 +62,7 @@ class _Order:
     words: Sequence[str]
     directory: str
     environment: Mapping[str, str]
-    #: The number of a process whose user and mounts it has; 0: its own.
+    #: The number of a process whose user, mounts and network it has; 0: its own.
     inside: int = 0
 
 
@@ -114,7 +114,7 @@ async def volary(
 ) -> AsyncIterator[Process]:
     """Run ``volary …`` beside the block; it is killed at the end.
 
-    `inside` is the number of a process whose mounts it sees; 0: those of the tests.
+    `inside` is the number of a process whose mounts and network it sees; 0: those of the tests.
     """
     order = _Order("", words, str(directory), environment, inside)
     async with contextlib.AsyncExitStack() as stack:
@@ -129,12 +129,13 @@ async def volary(
 
 
 @contextlib.asynccontextmanager
-async def call(function: str, *words: str) -> AsyncIterator[Process]:
+async def call(function: str, *words: str, inside: int = 0) -> AsyncIterator[Process]:
     """Call a test module's ``module:function`` with the words, in a process of its own.
 
-    What it writes to its standard output is thrown away, errors are the test's.
+    What it writes to its standard output is thrown away, errors are the test's. `inside` is as
+    for `volary`.
     """
-    order = _Order(function, words, "/", os.environ)
+    order = _Order(function, words, "/", os.environ, inside)
     nothing = asyncio.StreamReader()
     async with contextlib.AsyncExitStack() as stack:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -352,10 +353,10 @@ def _begin(order: _Order, files: Sequence[int]) -> None:
 
 
 def _enter(number: int) -> None:
-    """Take the user and the mounts of another process."""
+    """Take the user, the mounts and the network of another process."""
     library = ctypes.CDLL(None, use_errno=True)
     # Its own user cannot be entered, and once another is, what is its own cannot be opened.
-    names = [name for name in ("user", "mnt") if not _shares(name, number)]
+    names = [name for name in ("user", "mnt", "net") if not _shares(name, number)]
     files = [os.open(f"/proc/{number}/ns/{name}", os.O_RDONLY) for name in names]
     for file in files:
         if library.setns(file, 0):

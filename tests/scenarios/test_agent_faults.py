@@ -5,6 +5,7 @@ import contextlib
 import functools
 import json
 import signal
+import urllib.parse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ pytest.importorskip("temporalio", reason="the extra `temporal` is not installed"
 import agent_world
 import apart_world
 import command_world
+import networks
 import postgres_server
 import process_time
 import server_processes
@@ -195,48 +197,54 @@ async def test_two_processes_of_one_agent_share_its_tasks(
         assert given.writes.sent[-1].sender == left
 
 
-async def part(
-    given: apart_world.Apart, ways: Sequence[apart_world.Way], old: str, new: str
-) -> str:
-    """Release something, and part agents from the centre when the first of them begins."""
+async def part(given: apart_world.Apart, sites: Sequence[networks.Site], old: str, new: str) -> str:
+    """Release something, and part sites from the centre when the first agent begins."""
     with once(given, BESIDE, "PATCH", "canary") as came:
         commit = given.world.edit("deployment.yaml", old, new)
         async with asyncio.timeout(process_time.HANG):
             await came.wait()
-        for way in ways:
-            way.fall_silent()
+        for site in sites:
+            await site.fall_silent()
     return commit
 
 
-async def test_half_of_the_agents_are_parted_from_the_centre(
-    tmp_path: Path, temporal: temporal_server.Server
-) -> None:
-    """The other half gets the release; the run goes on without the parted, or waits for them."""
+async def test_half_of_the_agents_are_parted_from_the_centre(tmp_path: Path) -> None:
+    """The other half gets the release; the run goes on without the parted, or waits for them.
+
+    The server and Temporal are in a network, each agent is in one of its own beside its cluster.
+    """
     names, half = ("us", "eu", "asia", "africa"), 2
-    async with (
-        apart_world.opened(tmp_path, temporal, *names) as given,
-        contextlib.AsyncExitStack() as stack,
-    ):
+    async with networks.opened(*names) as laid, contextlib.AsyncExitStack() as stack:
+        temporal = stack.enter_context(temporal_server.running(networks.CENTRE, laid.centre.inside))
+        given = await stack.enter_async_context(apart_world.opened(tmp_path, temporal, *names))
+        given.host = networks.CENTRE
         given.through_agents(*names)
         given.settings = {"clusterHealth": HEALTH}
         first = waiting_world.describe(given.world, APPLICATION % {"most": half, "rule": "skip"})
-        server = await stack.enter_async_context(given.server())
-        ways = await stack.enter_async_context(apart_world.ways(given, len(names)))
-        for name, way in zip(names, ways, strict=True):
-            files = await given.join_agent(server, name)
-            await stack.enter_async_context(given.far_agent(files, way))
+        await stack.enter_async_context(laid.shown_outside(given.port))
+        beside = functools.partial(laid.centre.start, given.world)
+        server = await stack.enter_async_context(given.server(start=beside))
+        for site in laid.sites:
+            url = urllib.parse.urlsplit(given.world.running.clusters[site.name].url)
+            await stack.enter_async_context(laid.shown_to(site, url.port or 0))
+            files = await given.join_agent(server, site.name)
+            start = functools.partial(site.shell.start, given.world)
+            words = ("--temporal-address", given.temporal)
+            agent = given.agent(files, server.url, *words, start=start)
+            await stack.enter_async_context(agent)
+        parted = laid.sites[half:]
         await server.synced(first)
         with watched(given, half):
-            second = await part(given, ways[half:], V1, V2)
+            second = await part(given, parted, V1, V2)
             ended = await server.ended(await run_of(server, second))
             without = [given.world.images(name) for name in names]
-            for way in ways[half:]:
-                way.go_on()
+            for site in parted:
+                await site.go_on()
             await server.synced(second)
             caught_up = [given.world.images(name) for name in names]
 
             given.world.write({"volary.yaml": APPLICATION % {"most": half, "rule": "wait"}})
-            third = await part(given, ways[half:], V2, V3)
+            third = await part(given, parted, V2, V3)
             run = await run_of(server, third)
             waiting = await server.until(
                 f"/api/v1/runs/{run}",
@@ -245,8 +253,8 @@ async def test_half_of_the_agents_are_parted_from_the_centre(
                     for name in names[half:]
                 ),
             )
-            for way in ways[half:]:
-                way.go_on()
+            for site in parted:
+                await site.go_on()
             waited = await server.ended(run)
 
     assert ended["status"] == "succeeded_with_exceptions", ended

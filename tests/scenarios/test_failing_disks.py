@@ -47,7 +47,7 @@ class Given:
     def server(self) -> contextlib.AbstractAsyncContextManager[server_processes.ServerProcess]:
         """Run a server."""
         store = f"sqlite:{self.disk.directory}/volary.db"
-        start = functools.partial(self.disk.start, self.world)
+        start = functools.partial(self.disk.shell.start, self.world)
         return server_processes.started(self.world, self.base, store, start=start)
 
     def break_pods(self) -> None:
@@ -185,7 +185,7 @@ async def test_a_run_stands_still_when_the_disk_breaks_and_goes_on_when_it_is_re
             await lives(server, broken)
             server.process.interrupt(signal.SIGKILL)
         words = ("server", "--config", str(tmp_path / f"{server.address}.yaml"))
-        async with disk.start(given.world, *words) as process:
+        async with disk.shell.start(given.world, *words) as process:
             ended = await process.ended()
         assert (ended.code, "Read-only file system" in ended.err) == (2, True), ended
         assert given.deployments_written(before) == []
