@@ -144,26 +144,36 @@ def elsewhere(world: TemporalWorld, run: state.Run) -> documents.Orders:
 
 
 class Beside:
-    """Carries tasks out beside a cluster; refuses what has another order."""
+    """Carries tasks out beside a cluster; refuses what has another order.
 
-    def __init__(self, clusters: executor.StageExecutor) -> None:
+    Args:
+        clusters: With whom.
+        newcomers: So many times somebody takes a task, and what follows a run's end, whom the
+            order is not for.
+    """
+
+    def __init__(self, clusters: executor.StageExecutor, newcomers: int = 0) -> None:
         self.clusters = clusters
+        self._newcomers = {"task": newcomers, "end": newcomers}
         self.concluded: list[str] = []
 
     async def of_task(
         self, context: executor.TaskContext, order: json.JsonObject
     ) -> hosted_runs.TaskHost:
-        self._check(order, context.target)
+        self._check(order, context.target, "task")
         return hosted_runs.TaskHost(self.clusters, WallClock(), [])
 
     async def of_conclusion(self, given: documents.ConclusionInput) -> hosted_runs.TaskHost:
         async def conclude() -> None:
             self.concluded.append(given.target)
 
-        self._check(given.order, given.target)
+        self._check(given.order, given.target, "end")
         return hosted_runs.TaskHost(self.clusters, WallClock(), [], conclude=conclude)
 
-    def _check(self, order: json.JsonObject, target: str) -> None:
+    def _check(self, order: json.JsonObject, target: str, what: str) -> None:
+        if self._newcomers[what]:
+            self._newcomers[what] -= 1
+            raise hosted_runs.OtherRecipientsError("the artifact is sealed for another key")
         if order != ORDER:
             raise hosted_runs.RefusedError(f"no order for {target}")
 

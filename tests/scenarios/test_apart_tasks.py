@@ -99,6 +99,26 @@ async def test_a_release_on_workers_is_one_trace(
     assert {span.attributes["volary.cluster"] for span in written} == {"us", "eu"}, "by the worker"
 
 
+async def test_a_worker_that_joins_in_mid_release_goes_on_with_it(
+    tmp_path: Path, temporal: temporal_server.Server
+) -> None:
+    """The orders under way are for the one that is gone: it waits for its own."""
+    async with apart_world.opened(tmp_path, temporal, "us", "eu") as given:
+        first = waiting_world.describe(given.world)
+        async with given.server() as server:
+            async with given.worker(await given.join()):
+                await server.synced(first)
+                second = given.world.edit("deployment.yaml", V1, V2)
+                run = await server.asks(second)
+            async with given.worker(await given.join("fresh")):
+                await server.approve(run)
+                ended = await server.ended(run)
+
+    assert ended["status"] == "succeeded", ended["reason"]
+    assert [given.world.images(each) for each in ("us", "eu")] == [f"{V2} 2/2"] * 2
+    assert given.writes.by(apart_world.CENTRE) == []
+
+
 async def test_a_release_runs_through_on_workers_alone(
     tmp_path: Path, temporal: temporal_server.Server
 ) -> None:

@@ -26,11 +26,16 @@ _PUBLIC, _ID, _KEY, _TAG = 32, 8, 32, 16
 _WRAPPED = _ID + _KEY + _TAG
 #: Each key is used for one message only, so there is nothing to tell apart.
 _NONCE = bytes(12)
-_MOST_KEYS = 16
+#: As many as the header's one byte counts.
+_MOST_KEYS = 255
 
 
 class SealedError(errors.PermanentError):
     """An artifact cannot be opened: it is damaged, or sealed for somebody else."""
+
+
+class OtherRecipientsError(SealedError):
+    """An artifact is sealed for others: whoever wants to open it has joined since."""
 
 
 def seal(content: bytes, publics: Sequence[str]) -> bytes:
@@ -61,7 +66,8 @@ def unseal(sealed: bytes, known: Sequence[keys.OpeningKey]) -> bytes:
     """Return the content of a sealed artifact.
 
     Raises:
-        SealedError: It is damaged, or sealed for none of the keys.
+        SealedError: It is damaged.
+        OtherRecipientsError: It is sealed for none of the keys.
     """
     start = len(_MAGIC) + _PUBLIC + 1
     if not sealed.startswith(_MAGIC) or not start <= len(sealed) <= MOST_BYTES:
@@ -84,7 +90,7 @@ def unseal(sealed: bytes, known: Sequence[keys.OpeningKey]) -> bytes:
             return aead.AESGCM(content_key).decrypt(_NONCE, body, header)
         except (exceptions.InvalidTag, ValueError) as error:
             raise SealedError("the artifact is damaged") from error
-    raise SealedError("the artifact is sealed for another key than this agent's")
+    raise OtherRecipientsError("the artifact is sealed for another key than this agent's")
 
 
 def _id(public: bytes) -> bytes:

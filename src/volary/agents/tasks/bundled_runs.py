@@ -101,6 +101,7 @@ class BundledRuns:
         Raises:
             hosted_runs.RefusedError: The order or the task is not what it has to be, or is not
                 permitted here.
+            hosted_runs.OtherRecipientsError: The order is for those who had joined before.
             errors.TemporaryError: The server does not answer now.
         """
         opened = await self._open(order, context.run_id, context.target)
@@ -165,6 +166,8 @@ class BundledRuns:
             )
             orders.check_artifact(order, sealed)
             bundle = await work_threads.run("opening a bundle", self._unsealed, sealed)
+        except sealing.OtherRecipientsError as error:
+            raise hosted_runs.OtherRecipientsError(str(error)) from error
         except (errors.PermanentError, errors.UserError) as error:
             raise hosted_runs.RefusedError(str(error)) from error
         named = (bundle.run, bundle.application.name, bundle.project, bundle.cluster.name)

@@ -51,7 +51,11 @@ class Activities:
             "volary.cluster": context.target,
             "volary.attempt": context.attempt,
         }
-        with _span(context.run_id, context.stage_id, about=about), _in_a_sentence():
+        with (
+            _span(context.run_id, context.stage_id, about=about),
+            _in_a_sentence(),
+            _left_to_recipients(),
+        ):
             return await self._perform(context, given)
 
     async def _perform(
@@ -77,7 +81,8 @@ class Activities:
         # The service gives it up after the whole of that time, and nobody begins it again before.
         lease.extend(self._elapsed())
         try:
-            hosted = await self._hosts.of_conclusion(given)
+            with _left_to_recipients():
+                hosted = await self._hosts.of_conclusion(given)
         except hosted_runs.RefusedError as error:
             raise exceptions.ApplicationError(str(error), non_retryable=True) from error
         with _in_a_sentence(), _under(hosted), hosted.writing_under(lease):
@@ -116,6 +121,23 @@ def _in_a_sentence() -> Iterator[None]:
         _LOG.warning("%s is given up here: %s", activity.info().activity_type, error)
         quiet = exceptions.ApplicationErrorCategory.BENIGN
         raise exceptions.ApplicationError(str(error), category=quiet) from None
+
+
+@contextlib.contextmanager
+def _left_to_recipients() -> Iterator[None]:
+    """Have the workflow know that nothing was begun, as the order is for others.
+
+    Raises:
+        exceptions.ApplicationError: It is.
+    """
+    try:
+        yield
+    except* hosted_runs.OtherRecipientsError as failures:
+        raise exceptions.ApplicationError(
+            str(failures.exceptions[0]),
+            type=documents.OTHER_RECIPIENTS,
+            category=exceptions.ApplicationErrorCategory.BENIGN,
+        ) from None
 
 
 async def _stay(pause: float) -> None:

@@ -24,6 +24,8 @@ REPORT = "report"
 ORDERS = "orders"
 STORED = "stored"
 STOP_ORDER = "stop_order"
+#: An activity fails so where its order is for others: whoever took it has joined since.
+OTHER_RECIPIENTS = "OtherRecipients"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,10 @@ class RefusedError(errors.PermanentError):
     """What is asked for is not done in this process; says why in one sentence."""
 
 
+class OtherRecipientsError(errors.TemporaryError):
+    """An order is for others than this process, which has joined since: a newer one is for all."""
+
+
 @dataclass(slots=True)
 class TaskHost:
     """What a process carries the tasks of a run out with."""
@@ -124,6 +128,7 @@ class TaskHosts(Protocol):
 
         Raises:
             RefusedError: It is not carried out here, whoever asks.
+            OtherRecipientsError: It is not with this order.
             errors.TemporaryError: It cannot be now.
         """
         ...

@@ -77,6 +77,14 @@ class _Task:
             self.handle.cancel()
 
 
+@dataclass(slots=True)
+class _Asked:
+    """How often somebody took what is to be done whom the order was not for, in a row."""
+
+    times: int = 0
+    since: datetime | None = None
+
+
 @workflow.defn(name=documents.WORKFLOW)
 class RunWorkflow:
     """Carries out one run."""
@@ -348,7 +356,7 @@ class RunWorkflow:
         Temporal itself retries nothing: that somebody else goes on with a task is a step of the
         run, after which its cluster stays touched for good.
         """
-        task, losses = self._tasks[key], 0
+        task, losses, asked = self._tasks[key], 0, _Asked()
         await self._until_free(task)
         while task.order.how is not state.Stopping.NOW:
             is_apart = self._is_apart(key[1], given)
@@ -366,6 +374,15 @@ class RunWorkflow:
                         f" {self._given.untaken_seconds:g} s"
                     )
                 lost = error.cause
+            if _is_for_others(lost):
+                task.handle = None
+                if not await self._have_newer_order(asked, key[1], order, task):
+                    return _unreachable(
+                        f"who takes tasks of {key[1]} has joined since the orders were given, and"
+                        f" had no newer ones for {self._given.untaken_seconds:g} s"
+                    )
+                continue
+            asked = _Asked()
             if isinstance(lost, exceptions.CancelledError) and (
                 task.order.how is not state.Stopping.NOT
             ):
@@ -425,21 +442,56 @@ class RunWorkflow:
         ]
         for first in range(0, len(names), self._given.most_tasks):
             some = names[first : first + self._given.most_tasks]
-            await asyncio.gather(*(self._conclude_on(name, self._orders[name]) for name in some))
+            await asyncio.gather(*map(self._conclude_on, some))
 
-    async def _conclude_on(self, target: str, order: json.JsonObject) -> None:
-        seconds = self._given.untaken_seconds
-        try:
-            await workflow.execute_activity(
-                documents.CONCLUDE,
-                documents.ConclusionInput(self._run.id, target, order, seconds),
-                task_queue=self._given.queues.cluster(target),
-                schedule_to_start_timeout=timedelta(seconds=seconds),
-                start_to_close_timeout=timedelta(seconds=seconds),
-                retry_policy=common.RetryPolicy(maximum_attempts=1),
+    async def _conclude_on(self, target: str) -> None:
+        seconds, asked = self._given.untaken_seconds, _Asked()
+        while True:
+            order = self._orders[target]
+            try:
+                await workflow.execute_activity(
+                    documents.CONCLUDE,
+                    documents.ConclusionInput(self._run.id, target, order, seconds),
+                    task_queue=self._given.queues.cluster(target),
+                    schedule_to_start_timeout=timedelta(seconds=seconds),
+                    start_to_close_timeout=timedelta(seconds=seconds),
+                    retry_policy=common.RetryPolicy(maximum_attempts=1),
+                )
+            except exceptions.ActivityError as error:
+                why = error.cause
+            else:
+                return
+            if not (_is_for_others(why) and await self._have_newer_order(asked, target, order)):
+                workflow.logger.warning("%s keeps objects as they were before: %s", target, why)
+                return
+
+    async def _have_newer_order(
+        self,
+        asked: "_Asked",
+        target: str,
+        order: json.JsonObject,
+        task: _Task | None = None,
+    ) -> bool:
+        """Wait for an order that is also for who has joined since this one, or a while.
+
+        Returns:
+            Whether what it was for can be begun again, of which nothing was: for as long as it is
+            waited for somebody to take it.
+        """
+        asked.times += 1
+        asked.since = asked.since or workflow.now()
+        left = asked.since + timedelta(seconds=self._given.untaken_seconds) - workflow.now()
+        if left <= timedelta():
+            return False
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: (
+                    self._orders.get(target) != order
+                    or (task is not None and task.order.how is state.Stopping.NOW)
+                ),
+                timeout=min(left, _AGAIN.after(asked.times)),
             )
-        except exceptions.ActivityError as error:
-            workflow.logger.warning("%s keeps objects as they were before: %s", target, error.cause)
+        return True
 
     async def _take_over(self, target: str) -> None:
         """Write down that nobody is left who knows what a task has written."""
@@ -520,6 +572,13 @@ def _first(failures: ExceptionGroup) -> Exception:
     if isinstance(error, exceptions.FailureError):
         return error
     return exceptions.ApplicationError(f"{type(error).__name__}: {error}", type="Bug")
+
+
+def _is_for_others(cause: BaseException | None) -> bool:
+    """Say whether nothing was begun, as who took it has joined since the order was given."""
+    return (
+        isinstance(cause, exceptions.ApplicationError) and cause.type == documents.OTHER_RECIPIENTS
+    )
 
 
 def _is_untaken(error: exceptions.ActivityError) -> bool:

@@ -151,6 +151,45 @@ async def test_what_is_refused_fails_the_task_and_touches_nothing(
     assert beside.clusters.started == []
 
 
+@pytest.mark.parametrize("newcomers", [1, 2])
+async def test_what_somebody_takes_who_has_joined_since_is_left_to_others(
+    temporal: temporal_server.Server, newcomers: int
+) -> None:
+    """Nothing was begun by whom the order is not for: no worker is lost, and nothing fails."""
+    at, run = temporal_world.queues(), planned()
+    beside = temporal_world.Beside(Clusters(), newcomers)
+
+    async with (
+        temporal_world.opened(temporal.address, at=at) as world,
+        temporal_world.working(temporal.address, at, beside),
+    ):
+        orders = {"us": temporal_world.ORDER}
+        ended = await world.runner(run, Clusters(), orders=orders).carry_out()
+
+    assert ended.status is RunStatus.SUCCEEDED
+    assert [attempt for _, _, attempt in beside.clusters.started] == [1]
+    assert beside.concluded == ["us"]
+
+
+async def test_a_cluster_whose_orders_are_for_nobody_who_takes_them_is_unreachable(
+    temporal: temporal_server.Server,
+) -> None:
+    at, beside = temporal_world.queues(), temporal_world.Beside(Clusters(), newcomers=1_000)
+
+    async with (
+        temporal_world.opened(temporal.address, at=at) as world,
+        temporal_world.working(temporal.address, at, beside),
+    ):
+        world.host.untaken_seconds = 2.0
+        orders = {"us": temporal_world.ORDER}
+        ended = await world.runner(planned(), Clusters(), orders=orders).carry_out()
+
+    assert ended.status is RunStatus.FAILED
+    assert "who takes tasks of us has joined since the orders were given" in ended.reason
+    assert ended.touched == ()
+    assert beside.clusters.started == []
+
+
 @pytest.mark.parametrize(
     ("order", "why"),
     [

@@ -1,6 +1,6 @@
 """Removes old records from a database, in small transactions so that nobody waits for long."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
@@ -15,6 +15,8 @@ from volary.store.sql.schema import fences, tables
 _ROWS = 2_000
 #: Runs deleted in one transaction, after their logs and events.
 _RUNS = 20
+#: Within that time after its end, clusters let go of what they keep for a way back.
+_CONCLUDED_AFTER = timedelta(hours=1)
 
 
 class Retention:
@@ -33,8 +35,9 @@ class Retention:
         # Of a run that nobody rolls back any more, also when its history stays.
         kept = tables.run_manifests
         await self._delete(kept, kept.c.run_id.in_(_old_runs(rule, of_any_age=True)))
-        # Of a run that has ended nobody is sent anything any more.
-        ended = sa.select(tables.runs.c.id).where(tables.runs.c.finished.is_not(None))
+        # Of a run that has ended nobody is sent anything any more, once it is concluded.
+        concluded = self._clock.now() - _CONCLUDED_AFTER
+        ended = sa.select(tables.runs.c.id).where(tables.runs.c.finished < concluded)
         await self._delete(tables.artifacts, tables.artifacts.c.run_id.in_(ended))
         entries = 0
         if rule.audit_before is not None:
