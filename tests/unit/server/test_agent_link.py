@@ -1,6 +1,7 @@
 """The doors of agents: what they say first, their tunnels, and what becomes of connections."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,9 +21,13 @@ from volary.controller.agents import tunnel_hub
 from volary.controller.api import worker_service
 from volary.model import errors
 from volary.model.fleet import fleets
+from volary.server.connections import bounds
 
 FLEET = fleets.Fleet((fleets.Cluster("us", agent=True), fleets.Cluster("eu")))
 HELLO = hellos.Hello("0.1.0", (1, 1), "us", "uid-us")
+HALF_A_BODY = (
+    b"POST /api/v1/clusters/us/cordon HTTP/1.1\r\nHost: localhost\r\ncontent-length: 20\r\n\r\n{"
+)
 
 
 @dataclass
@@ -88,6 +93,29 @@ async def test_hello_is_answered_and_then_the_tunnel_is_open(tmp_path: Path) -> 
         ("us", True),
         ("eu", False),
     ]
+
+
+async def test_a_tunnel_is_no_request_whose_body_is_waited_for(tmp_path: Path) -> None:
+    seconds = bounds.Seconds(body=5.0)
+    allowance = bounds.Bounds(100, each=50, each_here=50, seconds=seconds)
+    async with server_world.served(tmp_path, members=FLEET, allowance=allowance) as world:
+        agent = await joined(world)
+        await agent.hello(HELLO)
+        async with agent.tunnel() as tunnel:
+            # Of a request that came later, the rest is not waited for any more.
+            port = int(world.url.rpartition(":")[2])
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(HALF_A_BODY)
+            async with asyncio.timeout(process_time.HANG):
+                with contextlib.suppress(ConnectionError):
+                    await reader.read()
+            writer.close()
+            await tunnel.send_bytes(frames.encode(frames.Frame(frames.Kind.PING, 0, b"are you?")))
+            while (said := await tunnel.receive()).type is aiohttp.WSMsgType.BINARY:
+                if frames.decode(said.data).kind is frames.Kind.PONG:
+                    break
+
+            assert said.type is aiohttp.WSMsgType.BINARY, said
 
 
 async def test_who_takes_tasks_is_said_and_whether_servers_leave_them(tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ _REPOSITORY = "shop"
 _SPEED = 4.0
 #: Begun again elsewhere this soon after a process died: half a minute is too long to watch.
 _HEARTBEAT = "5s"
+#: On a slow machine an agent takes long to come back: nobody is unreachable for that.
+_PATIENCE = "5m"
 #: Seconds between two requests of people who look at the servers.
 _PERIOD = 0.1
 _DOWN = 2.0
@@ -175,6 +177,7 @@ async def _open(messages: rich_console.Console, base: Path) -> AsyncIterator[_En
         more = {
             "store": database.address,
             "engine": {"temporal": {"address": temporal.address, "heartbeat": _HEARTBEAT}},
+            "clusterHealth": {"failureThreshold": _PATIENCE},
         }
         servers = _servers(base, sandbox.path, more)
         doors = [
@@ -255,7 +258,6 @@ async def _join(environment: _Environment) -> None:
     await server_process.until(
         listed, lambda found: found and all(each["status"] == "ready" for each in found["items"])
     )
-    # On a slow machine a connection may end by itself, and comes again.
     shown = await server_process.until(
         lambda: server.command("get", "agents"),
         lambda text: text.count(" connected ") == len(environment.agents),

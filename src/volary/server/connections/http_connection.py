@@ -133,6 +133,8 @@ class HttpConnection(h11_impl.H11Protocol):
             return _Phase.CLOSING
         if self.flow.write_paused:
             return _Phase.STALLED
+        if self.socket is not None:
+            return _Phase.ANSWER  # a tunnel asks by itself whether the other side lives
         if self.conn.their_state is h11.SEND_BODY:
             return _Phase.BODY
         cycle: h11_impl.RequestResponseCycle | None = self.cycle
