@@ -178,6 +178,14 @@ class Judge:
             measurements=tuple(_answered(self._kept.get(rule.name, ()))),
         )
 
+    def readings(self, name: str) -> set[analysis.Reading]:
+        """Return how the questions about the new version were answered for a rule."""
+        return {
+            measurement.reading
+            for measurement in self._kept.get(name, ())
+            if measurement.role is analysis.Role.JUDGED
+        }
+
     def known_series(self, rule: analysis.Rule) -> dict[str, analysis.Series]:
         """Return what this cluster measured for a rule, and what others have said, by cluster."""
         said = self.context.rendezvous.said(f"{LAST_ANALYSIS} {rule.name}")

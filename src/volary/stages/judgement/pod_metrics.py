@@ -20,8 +20,9 @@ from volary.model import analysis, errors, json
 from volary.model.pipeline import variant
 from volary.stages.judgement import owned_pods
 
-_METRICS_GROUP = "metrics.k8s.io"
-_POD_METRICS = (_METRICS_GROUP, "PodMetrics")
+#: Who tells what pods use.
+METRICS_GROUP = "metrics.k8s.io"
+POD_METRICS = (METRICS_GROUP, "PodMetrics")
 _OUT_OF_MEMORY = "OOMKilled"
 #: So many that follow each other tell what lasts.
 _MEASUREMENTS = 3
@@ -42,7 +43,7 @@ async def may_be_served(client: clients.Client) -> bool:
         catalog = await client.discover()
     except errors.VolaryError:
         return True
-    return catalog.find(*_POD_METRICS) is not None or _METRICS_GROUP in catalog.stale
+    return catalog.find(*POD_METRICS) is not None or METRICS_GROUP in catalog.stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ class PodMetrics:
 
     async def _list(self, group: owned_pods.Group) -> dict[str, json.JsonObject]:
         """Return what is told of pods with the labels of a workload's, by name."""
-        resource = (await self.client.discover()).find(*_POD_METRICS)
+        resource = (await self.client.discover()).find(*POD_METRICS)
         if resource is None:
             raise errors.PermanentError(
                 "the cluster serves no metrics of pods: it has no metrics-server that answers"
