@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import shutil
 import signal
 import sqlite3
 from collections.abc import Callable
@@ -197,6 +198,32 @@ async def test_one_works_at_a_time_and_what_was_killed_is_not_forgotten(tmp_path
 
         assert nothing.code == 2, nothing
         assert "there is no unfinished run" in nothing.err
+
+
+async def test_a_second_clone_does_not_release_while_the_first_does(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", speed=SPEED) as given:
+        await given.deployed()
+        given.running.clusters["us"].faults.change({"images": {"*:v2": "never-ready"}})
+        clone = command_world.Repository(tmp_path / "clone", given.environment)
+        shutil.copytree(given.directory, clone.directory)
+        clone.edit("deployment.yaml", V1, "example/simple:v77", message="Deploy v77")
+        given.edit("deployment.yaml", V1, V2, message="Deploy v2")
+        words = ("run", ".", "--fleet", given.fleet, "--strategy", "pipeline")
+        async with given.start(*words) as started:
+            await started.until("us K8S_CANARY_ROLLOUT: (applying|.*0 of 1 pods available)")
+            beside = await clone.volary(*words)
+            canary = given.images("us", "simple-canary")
+            started.interrupt(signal.SIGKILL)
+            await started.ended()
+        # Nobody is at work any more.
+        after = await clone.volary(*words)
+
+        assert beside.code == 2, beside
+        said = " ".join(beside.err.split())
+        assert f"on these clusters is under way, from {given.directory}" in said
+        assert canary == f"{V2} 0/1"
+        assert after.code == 0, after
+        assert given.images("us") == "example/simple:v77 2/2"
 
 
 async def test_where_nothing_can_be_kept_it_runs_and_says_so(tmp_path: Path) -> None:

@@ -70,6 +70,12 @@ class ApplicationKey:
         return is_same and not set(self.servers).isdisjoint(servers)
 
 
+def _servers_of(known: records.ApplicationRecord) -> Sequence[str]:
+    """Return the API servers that a record is about."""
+    _, _, *servers = known.name.split("\n")
+    return servers
+
+
 def key_of(opened: opened_applications.OpenedApplication, members: fleets.Fleet) -> ApplicationKey:
     """Return which application a run of an opened application on the fleet is about."""
     servers = []
@@ -208,7 +214,12 @@ class LocalApplication:
         by: str,
         observers: Sequence[feed.Observer],
     ) -> run_session.RunSession:
-        """Keep a new run and return it, ready to be carried out."""
+        """Keep a new run and return it, ready to be carried out.
+
+        Raises:
+            errors.UserError: Its objects are another run's of this user, from somewhere else.
+        """
+        await self._require_alone(prepared)
         dependencies, opened = self._leader.dependencies, prepared.opened
         request = run_requests.RunRequest(
             self._leader.new_id(),
@@ -225,10 +236,43 @@ class LocalApplication:
             dependencies, place, request, prepared, trials, can_hold=False
         )
         # Before the run, so that there is none that nobody knows of.
-        status = replace(self._writer.status, run=ready.run.id, under_way=True)
+        before = self._writer.status
+        owners = {**before.owners, **prepared.owners}
+        status = replace(before, run=ready.run.id, under_way=True, owners=owners)
         await self._writer.keep(status, repository=location, path=path)
         ready, version = await self._writer.begin(ready)
         return self._open(ready, version, observers)
+
+    async def _require_alone(self, prepared: preparation.PreparedRun) -> None:
+        """See that no other clone or copy of the same application is released to a cluster of it.
+
+        Raises:
+            errors.UserError: One is.
+        """
+        store, clock = self._leader.store, self._leader.dependencies.clock
+        ids, servers = set(prepared.owners.values()), set(_servers_of(self.record))
+        every = records.ApplicationFilter()
+        async for other in pagination.every(
+            lambda cursor: store.applications.list(every, cursor=cursor)
+        ):
+            if other.name == self.record.name or application_statuses.why_unreadable(other):
+                continue
+            status = application_statuses.of_record(other)
+            if not status.under_way or ids.isdisjoint(status.owners.values()):
+                continue
+            holder = await store.leases.current(other.name)
+            if (
+                holder is None
+                or holder.expires <= clock.now()
+                or servers.isdisjoint(_servers_of(other))
+            ):
+                continue
+            if not _has_ended(holder.owner, machine_name()):
+                raise errors.user_error(
+                    f"another `volary run` of this application on these clusters is under way, from"
+                    f" {other.repository} ({holder.owner})",
+                    hint="wait for its end; what is another application needs another name",
+                )
 
     async def take_up(
         self,

@@ -556,7 +556,9 @@ async def open_judge(
     running: list[manifest.Manifest] = []
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
-    pods = owned_pods.OwnedPods(context.client, context.application, source, running, home)
+    pods = owned_pods.OwnedPods(
+        context.client, context.application, source, running, home, context.task.commit
+    )
     # Primary's pods may be old, and have restarted for reasons of their own.
     has_canary = new_version(context.begun) is variant.Variant.CANARY
     unasked, remarks = await _unasked(context, options.pods if has_canary else ())
