@@ -6,6 +6,7 @@ import shutil
 import signal
 import sqlite3
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,37 @@ async def test_one_works_at_a_time_and_what_was_killed_is_not_forgotten(tmp_path
 
         assert nothing.code == 2, nothing
         assert "there is no unfinished run" in nothing.err
+
+
+def is_back_at_primary(cluster: str, change: storage.Change) -> bool:
+    """The Service leads to primary again in a cluster."""
+    body, before = change.item.body, change.previous
+    if body["kind"] != "Service" or before is None or cluster != "us":
+        return False
+    then, now = (each["spec"]["selector"]["pipecd.dev/variant"] for each in (before.body, body))
+    return bool((then, now) == ("canary", "primary"))
+
+
+async def test_whoever_goes_on_waits_until_proxies_have_followed(tmp_path: Path) -> None:
+    """It does not know when routes were changed, so it takes them for changed just now."""
+    async with command_world.world(tmp_path, "us", speed=SPEED) as given:
+        delay = "      trafficRouting: {drainDelay: 2s}\n      service:\n"
+        given.edit("app.pipecd.yaml", "      service:\n", delay)
+        await given.deployed()
+        given.edit("deployment.yaml", V1, V2, message="Deploy v2")
+        await kill(given, is_back_at_primary, "--strategy", "pipeline")
+        canary = given.images("us", "simple-canary")
+        ended = await given.run("--output", "json")
+
+        assert ended.code == 0, ended
+        assert canary == f"{V2} 1/1"
+        [gone] = [
+            datetime.fromisoformat(each["at"])
+            for each in ended.events
+            if each.get("line") == "deleted Deployment default/simple-canary"
+        ]
+        times = [datetime.fromisoformat(each["at"]) for each in ended.events if "target" in each]
+        assert gone - min(times) >= timedelta(seconds=2)
 
 
 async def test_a_second_clone_does_not_release_while_the_first_does(tmp_path: Path) -> None:
