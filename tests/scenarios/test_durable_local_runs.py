@@ -247,12 +247,21 @@ async def test_a_second_clone_does_not_release_while_the_first_does(tmp_path: Pa
             canary = given.images("us", "simple-canary")
             started.interrupt(signal.SIGKILL)
             await started.ended()
-        # Nobody is at work any more.
-        after = await clone.volary(*words)
+        # Nobody is at work any more, and the first does not go on while the second is.
+        clone.edit("deployment.yaml", "example/simple:v77", V2, message="Deploy v2, too")
+        async with clone.start(*words) as started:
+            await started.until("us K8S_CANARY_ROLLOUT: (applying|.*0 of 1 pods available)")
+            resumed = await given.volary(*words, "--resume")
+            started.interrupt(signal.SIGKILL)
+            await started.ended()
+        clone.edit("deployment.yaml", V2, "example/simple:v77", message="Deploy v77, after all")
+        after = await clone.volary(*words, "--abandon")
 
         assert beside.code == 2, beside
         said = " ".join(beside.err.split())
         assert f"on these clusters is under way, from {given.directory}" in said
+        assert resumed.code == 2, resumed
+        assert f"under way, from {clone.directory}" in " ".join(resumed.err.split())
         assert canary == f"{V2} 0/1"
         assert after.code == 0, after
         assert given.images("us") == "example/simple:v77 2/2"

@@ -352,7 +352,7 @@ def _target(
             masker.clean(warning)
             for warning in (
                 *trial.warnings,
-                *map(str, trial.unmeasured),
+                *(problem.message for problem in trial.unmeasured),
                 *preflight.warn_of_unknown_kinds(trial.previewed, rules),
             )
         ),
