@@ -81,6 +81,8 @@ class World:
     stops: dict[str, executor.StopFlag] = field(default_factory=dict)
     #: None: a new one for each stage.
     performer: stage_executor.ClusterExecutor | None = None
+    #: The stages of one run so far.
+    begun: list[pipelines.Stage] = field(default_factory=list)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,6 +116,7 @@ class World:
                         target=target,
                         attempt=1,
                         deadline=Clock().now() + timedelta(seconds=limit),
+                        begun=tuple(self.begun),
                         stop=self.stops.setdefault(target, executor.StopFlag()),
                     ),
                     self.reports[target],
@@ -121,6 +124,8 @@ class World:
                 for target in chosen
             )
         )
+        if self.performer is not None:
+            self.begun.append(pipelines.Stage(name, options))
         return dict(zip(chosen, outcomes, strict=True))
 
     def _executor(self) -> stage_executor.ClusterExecutor:
@@ -139,6 +144,7 @@ class World:
             yield
         finally:
             self.performer = None
+            self.begun.clear()
 
     async def deployed(self, commit: str = OLD, *, targets: Sequence[str] = ()) -> None:
         """Given: a version runs everywhere."""

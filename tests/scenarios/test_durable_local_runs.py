@@ -2,9 +2,11 @@
 
 import contextlib
 import functools
+import shutil
 import signal
 import sqlite3
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +199,72 @@ async def test_one_works_at_a_time_and_what_was_killed_is_not_forgotten(tmp_path
 
         assert nothing.code == 2, nothing
         assert "there is no unfinished run" in nothing.err
+
+
+def is_back_at_primary(cluster: str, change: storage.Change) -> bool:
+    """The Service leads to primary again in a cluster."""
+    body, before = change.item.body, change.previous
+    if body["kind"] != "Service" or before is None or cluster != "us":
+        return False
+    then, now = (each["spec"]["selector"]["pipecd.dev/variant"] for each in (before.body, body))
+    return bool((then, now) == ("canary", "primary"))
+
+
+async def test_whoever_goes_on_waits_until_proxies_have_followed(tmp_path: Path) -> None:
+    """It does not know when routes were changed, so it takes them for changed just now."""
+    async with command_world.world(tmp_path, "us", speed=SPEED) as given:
+        delay = "      trafficRouting: {drainDelay: 2s}\n      service:\n"
+        given.edit("app.pipecd.yaml", "      service:\n", delay)
+        await given.deployed()
+        given.edit("deployment.yaml", V1, V2, message="Deploy v2")
+        await kill(given, is_back_at_primary, "--strategy", "pipeline")
+        canary = given.images("us", "simple-canary")
+        ended = await given.run("--output", "json")
+
+        assert ended.code == 0, ended
+        assert canary == f"{V2} 1/1"
+        [gone] = [
+            datetime.fromisoformat(each["at"])
+            for each in ended.events
+            if each.get("line") == "deleted Deployment default/simple-canary"
+        ]
+        times = [datetime.fromisoformat(each["at"]) for each in ended.events if "target" in each]
+        assert gone - min(times) >= timedelta(seconds=2)
+
+
+async def test_a_second_clone_does_not_release_while_the_first_does(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", speed=SPEED) as given:
+        await given.deployed()
+        given.running.clusters["us"].faults.change({"images": {"*:v2": "never-ready"}})
+        clone = command_world.Repository(tmp_path / "clone", given.environment)
+        shutil.copytree(given.directory, clone.directory)
+        clone.edit("deployment.yaml", V1, "example/simple:v77", message="Deploy v77")
+        given.edit("deployment.yaml", V1, V2, message="Deploy v2")
+        words = ("run", ".", "--fleet", given.fleet, "--strategy", "pipeline")
+        async with given.start(*words) as started:
+            await started.until("us K8S_CANARY_ROLLOUT: (applying|.*0 of 1 pods available)")
+            beside = await clone.volary(*words)
+            canary = given.images("us", "simple-canary")
+            started.interrupt(signal.SIGKILL)
+            await started.ended()
+        # Nobody is at work any more, and the first does not go on while the second is.
+        clone.edit("deployment.yaml", "example/simple:v77", V2, message="Deploy v2, too")
+        async with clone.start(*words) as started:
+            await started.until("us K8S_CANARY_ROLLOUT: (applying|.*0 of 1 pods available)")
+            resumed = await given.volary(*words, "--resume")
+            started.interrupt(signal.SIGKILL)
+            await started.ended()
+        clone.edit("deployment.yaml", V2, "example/simple:v77", message="Deploy v77, after all")
+        after = await clone.volary(*words, "--abandon")
+
+        assert beside.code == 2, beside
+        said = " ".join(beside.err.split())
+        assert f"on these clusters is under way, from {given.directory}" in said
+        assert resumed.code == 2, resumed
+        assert f"under way, from {clone.directory}" in " ".join(resumed.err.split())
+        assert canary == f"{V2} 0/1"
+        assert after.code == 0, after
+        assert given.images("us") == "example/simple:v77 2/2"
 
 
 async def test_where_nothing_can_be_kept_it_runs_and_says_so(tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ CHECKED = """\
 """
 
 
+ASKED = """\
+        metrics: [{name: pod-oom-kills, interval: 1s, expected: {max: 0}}]
+"""
+
+
 def checks_only(given: command_world.World, more: str = "") -> None:
     """Given: an application file that measures nothing of pods, and a new version."""
     (given.directory / "app.pipecd.yaml").unlink(missing_ok=True)
@@ -250,6 +255,71 @@ async def test_quiet_pods_pass_and_their_memory_is_judged_where_it_is_told(tmp_p
         assert greedy.code == 1, greedy
         assert "pod-memory on us" in greedy.events[-1]["reason"]
         assert given.images("us") == "example/simple:v3 2/2"
+
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+def limited_user(given: command_world.World, *looking: str) -> None:
+    """Given: whoever releases may do what it takes, and list these besides, as RBAC has it."""
+    cluster = given.running.clusters["us"]
+    rules = [
+        {
+            "apiGroups": ["", "apps"],
+            "resources": ["configmaps", "secrets", "services", "deployments"],
+            "verbs": ["*"],
+        },
+        *(
+            {"apiGroups": [group], "resources": [kind], "verbs": ["list", "watch"]}
+            for kind, _, group in (each.partition(".") for each in looking)
+        ),
+    ]
+    named = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": "limited", "namespace": "default"}}
+    create(cluster.registry, {**named, "kind": "Role", "rules": rules})
+    binding = {
+        "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "limited"},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": "limited"}],
+    }
+    create(cluster.registry, {**named, "kind": "RoleBinding", **binding})
+    path = Path(given.fleet).parent / "us.kubeconfig"
+    path.write_text(path.read_text().replace("\n  user:\n", "\n  user:\n    as: limited\n", 1))
+
+
+async def test_what_may_not_be_looked_at_is_said_before_the_run_and_condemns_nobody(
+    tmp_path: Path,
+) -> None:
+    async with command_world.world(tmp_path, "us") as given:
+        limited(given, v1="50Mi", v2="50Mi")
+        await given.deployed()
+        limited_user(given, "pods", "endpointslices.discovery.k8s.io")
+        checks_only(given)
+        unasked = await given.run("--strategy", "pipeline", "--output", "json")
+        # A rule that somebody wrote cannot pass so: nothing is begun.
+        given.edit("volary.yaml", CHECKED, f"{ASKED}{CHECKED}", message="Ask for it")
+        given.edit("deployment.yaml", V2, "simple:v3", message="Release v3")
+        asked = await given.run("--strategy", "pipeline", "--output", "json")
+
+        assert unasked.code == 0, unasked
+        may_not = "cluster us: the user may not list {} in namespace default"
+        sets, metrics = map(may_not.format, ("replicasets.apps", "pods.metrics.k8s.io"))
+        usage = "pod-memory-limit, pod-cpu, pod-memory"
+        told = f"{sets}, so this cannot be measured: pod-restarts, pod-oom-kills, {usage}"
+        assert f"warning: {told}\n" in unasked.err
+        assert f"warning: {metrics}, so this cannot be measured: {usage}\n" in unasked.err
+        [ended] = [
+            each
+            for each in unasked.events
+            if each["event"] == "task-finished" and each["stageName"] == "ANALYSIS"
+        ]
+        assert "nothing was measured of https-0, pod-restarts, pod-oom-kills" in ended["reason"]
+        assert "successful" not in ended["reason"]
+        said = [each for each in unasked.events if each["event"] == "task-logged"]
+        [line] = [each for each in said if each["line"].startswith("pass: pod-restarts")]
+        assert line["level"] == "warning"
+        assert 'cannot list resource "replicasets" in API group "apps"' in line["line"]
+        assert asked.code == 2, asked
+        assert f"error: {sets}, so this cannot be measured: pod-oom-kills" in asked.err
+        assert given.images("us") == "example/simple:v2 2/2"
 
 
 def create(registry: Any, body: Mapping[str, Any]) -> None:

@@ -32,6 +32,7 @@ from volary.engine.persistence import codec
 from volary.engine.runs import state
 from volary.model import clocks, errors, server_settings
 from volary.model.fleet import cluster_health, fleets
+from volary.model.objects import ownership
 from volary.model.runs import run_records
 from volary.notifying import delivery, notifier
 from volary.sources.git import repositories
@@ -68,6 +69,12 @@ class ApplicationKey:
         location, path, *servers = other.name.split("\n")
         is_same = (location, path) == (self.location, self.path)
         return is_same and not set(self.servers).isdisjoint(servers)
+
+
+def _servers_of(known: records.ApplicationRecord) -> Sequence[str]:
+    """Return the API servers that a record is about."""
+    _, _, *servers = known.name.split("\n")
+    return servers
 
 
 def key_of(opened: opened_applications.OpenedApplication, members: fleets.Fleet) -> ApplicationKey:
@@ -208,7 +215,13 @@ class LocalApplication:
         by: str,
         observers: Sequence[feed.Observer],
     ) -> run_session.RunSession:
-        """Keep a new run and return it, ready to be carried out."""
+        """Keep a new run and return it, ready to be carried out.
+
+        Raises:
+            errors.UserError: Its objects are another run's of this user, from somewhere else.
+        """
+        owners = {**self.status.owners, **prepared.owners}
+        await self._require_alone(owners.values())
         dependencies, opened = self._leader.dependencies, prepared.opened
         request = run_requests.RunRequest(
             self._leader.new_id(),
@@ -225,10 +238,41 @@ class LocalApplication:
             dependencies, place, request, prepared, trials, can_hold=False
         )
         # Before the run, so that there is none that nobody knows of.
-        status = replace(self._writer.status, run=ready.run.id, under_way=True)
+        status = replace(self.status, run=ready.run.id, under_way=True, owners=owners)
         await self._writer.keep(status, repository=location, path=path)
         ready, version = await self._writer.begin(ready)
         return self._open(ready, version, observers)
+
+    async def _require_alone(self, owners: Collection[ownership.Owner]) -> None:
+        """See that no other clone or copy of the same application is released to a cluster of it.
+
+        Raises:
+            errors.UserError: One is.
+        """
+        store, clock = self._leader.store, self._leader.dependencies.clock
+        servers = set(_servers_of(self.record))
+        every = records.ApplicationFilter()
+        async for other in pagination.every(
+            lambda cursor: store.applications.list(every, cursor=cursor)
+        ):
+            if other.name == self.record.name or application_statuses.why_unreadable(other):
+                continue
+            status = application_statuses.of_record(other)
+            if not status.under_way or set(owners).isdisjoint(status.owners.values()):
+                continue
+            holder = await store.leases.current(other.name)
+            if (
+                holder is None
+                or holder.expires <= clock.now()
+                or servers.isdisjoint(_servers_of(other))
+            ):
+                continue
+            if not _has_ended(holder.owner, machine_name()):
+                raise errors.user_error(
+                    f"another `volary run` of this application on these clusters is under way, from"
+                    f" {other.repository} ({holder.owner})",
+                    hint="wait for its end; what is another application needs another name",
+                )
 
     async def take_up(
         self,
@@ -239,8 +283,10 @@ class LocalApplication:
         """Return a run that was left behind, ready to go on; `opened` is at its commit.
 
         Raises:
-            errors.UserError: What it is pinned to cannot be opened any more.
+            errors.UserError: What it is pinned to cannot be opened any more, or its objects are
+                another run's by now.
         """
+        await self._require_alone(self.status.owners.values())
         run, origin = codec.read_run(stored), run_origins.from_document(stored.origin)
         then = await ready_runs.read_inputs(self._leader.store, stored)
         ready = await ready_runs.take_up_opened(

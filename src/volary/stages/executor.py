@@ -62,6 +62,8 @@ class ClusterExecutor:
     _heard_warnings: set[str] = field(default_factory=set, init=False)
     #: By target.
     _settling: dict[str, contexts.RoutePropagation] = field(default_factory=dict, init=False)
+    #: How many stages had begun when one ended here, by target.
+    _carried_out: dict[str, int] = field(default_factory=dict, init=False)
     #: By target.
     _adoptions: dict[str, adoptions.Adoption] = field(default_factory=dict, init=False)
     #: By the id of the stage.
@@ -132,7 +134,7 @@ class ClusterExecutor:
             return statuses.Outcome(statuses.TaskStatus.FAILED, refusal)
         running = task.running_commit
         place = task_states.TaskAttempt(task.run_id, task.stage_id, task.target, task.attempt)
-        return await registry.run(
+        outcome = await registry.run(
             contexts.StageContext(
                 application=replace(
                     with_rules(self.application, self.clients.fleet),
@@ -149,9 +151,7 @@ class ClusterExecutor:
                 task_state=task_states.TaskState(place, task.application, self.keeper),
                 meter=self.meter,
                 rendezvous=rendezvous,
-                propagation=self._settling.setdefault(
-                    task.target, contexts.RoutePropagation(self._drain_delay)
-                ),
+                propagation=self._propagation(task),
                 adoption=self._adoptions.setdefault(task.target, adoptions.Adoption()),
                 begun=task.begun,
                 not_updated=task.not_updated,
@@ -164,6 +164,18 @@ class ClusterExecutor:
                 options=self.options,
             )
         )
+        self._carried_out[task.target] = len(task.begun) + 1
+        return outcome
+
+    def _propagation(self, task: executor.TaskContext) -> contexts.RoutePropagation:
+        """Return what is known of the routes on a task's cluster.
+
+        Unless the stage before it ended here, another process may have gone on until now.
+        """
+        known = self._settling.setdefault(task.target, contexts.RoutePropagation(self._drain_delay))
+        if self._carried_out.get(task.target) != len(task.begun):
+            known.take_up()
+        return known
 
     @property
     def _drain_delay(self) -> timedelta:

@@ -99,6 +99,21 @@ async def test_a_stage_can_be_stopped() -> None:
     assert now() == 5
 
 
+async def test_who_has_not_carried_out_the_stage_before_knows_nothing_of_the_routes() -> None:
+    carrying, known, late = made(), [], stage_contexts.START + 1000 * SECOND
+    for begun, attempt in ((0, 1), (1, 1), (3, 1), (4, 1), (4, 2), (5, 1)):
+        await asyncio.sleep(10)
+        given = task(begun=(WAIT,) * begun, attempt=attempt, deadline=late)
+        await carrying.execute(given, stage_contexts.Report())
+        routes = carrying._settling["us"]
+        routes.note_earlier()
+        assert routes.since is not None
+        known.append((routes.since - 30 * SECOND).total_seconds())
+
+    # Seconds from the last stage before which somebody else may have been there, to this one.
+    assert known == [0, 40, 0, 40, 0, 40]
+
+
 async def test_a_cluster_without_a_client_is_an_outcome() -> None:
     problem = errors.Problem("no such context", hint="name another")
     pool = Pool(us=client_pool.Unavailable("us", "us cannot be reached", (problem,)))

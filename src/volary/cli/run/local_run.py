@@ -264,9 +264,11 @@ async def _plan(
             console.write_json(plan_text.to_json(prepared))
         else:
             plan_text.show(messages, prepared)
-        return prepared, await preflight.try_run(
+        trials = await preflight.try_run(
             prepared, clusters, told=console.tell, closely=mode.dry_run
         )
+        console.show_problems(messages, preflight.unmeasured(trials))
+        return prepared, trials
 
 
 def _refusal(

@@ -60,9 +60,15 @@ async def check(
             for verb in (*writing, *_verbs(placed, rollout, application)):
                 place = placed.item.namespace
                 wanted.append(permissions.Permission(verb, placed.resource, place))
-    lacking = await permissions.missing(client, wanted)
+    return problems_of(client, await permissions.missing(client, wanted))
+
+
+def problems_of(
+    client: clients.Client, lacking: Sequence[permissions.Permission]
+) -> tuple[errors.Problem, ...]:
+    """Return the problems of missing permissions; of somebody impersonated with the rules."""
     if client.acts_as:
-        return tuple(_problems_of(client, lacking))
+        return tuple(_rules_for(client, lacking))
     return tuple(
         errors.Problem(
             f"cluster {client.name}: {permission.sentence}",
@@ -88,7 +94,7 @@ async def _of_jobs(
     ]
 
 
-def _problems_of(
+def _rules_for(
     client: clients.Client, lacking: Sequence[permissions.Permission]
 ) -> Iterator[errors.Problem]:
     """Yield a problem for each kind and place, with the rule to write."""

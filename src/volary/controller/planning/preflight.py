@@ -27,6 +27,7 @@ from volary.controller.planning import (
     cluster_questions,
     measuring_jobs,
     needed_permissions,
+    pod_permissions,
     preparation,
     project_checks,
 )
@@ -57,6 +58,8 @@ class Trial:
     previewed: tuple[dry_runs.ObjectPreview, ...] = ()
     #: What the API server warns of; after looking closely, also what could not be read.
     warnings: tuple[str, ...] = ()
+    #: Warnings of what the user may not look at, so that nothing is measured of it.
+    unmeasured: tuple[errors.Problem, ...] = ()
     #: After looking closely: why nothing that Git no longer has would go; empty: it would.
     prune_refusal: str = ""
 
@@ -88,6 +91,11 @@ async def try_run(
 def problems(trials: Sequence[Trial]) -> tuple[errors.Problem, ...]:
     """Return what has to be mended, what all clusters have in common only once."""
     return tuple(dict.fromkeys(problem for trial in trials for problem in trial.problems))
+
+
+def unmeasured(trials: Sequence[Trial]) -> tuple[errors.Problem, ...]:
+    """Return warnings of what is not measured, as the user may not look at it."""
+    return tuple(dict.fromkeys(problem for trial in trials for problem in trial.unmeasured))
 
 
 def silent(trials: Sequence[Trial]) -> Mapping[str, str]:
@@ -166,13 +174,29 @@ async def _try_on(
             prepared.opened.application,
             keeps_in=_home(client, prepared, member, rollouts) if adopted else "",
         )
+        unseen = await _unseen(client, prepared, rollouts)
+        lacking += tuple(one for one in unseen if one.severity is errors.Severity.ERROR)
         return replace(
             trial,
             problems=(*trial.problems, *lacking),
+            unmeasured=tuple(one for one in unseen if one.severity is errors.Severity.WARNING),
             warnings=(*(f"the API server says: {text}" for text in heard), *trial.warnings),
         )
     except errors.VolaryError as error:
         return _refused(client.name, error)
+
+
+async def _unseen(
+    client: clients.Client,
+    prepared: preparation.PreparedRun,
+    rollouts: Sequence[stage_runners.Rollout],
+) -> tuple[errors.Problem, ...]:
+    """Return what may not be looked at of the pods that the stages there measure."""
+    stages = [
+        stage for stage in prepared.plan.stages if target_choice.of_stage(stage, (client.name,))
+    ]
+    application = prepared.opened.application
+    return await pod_permissions.check(client, rollouts, stages, application)
 
 
 async def _forbidden(

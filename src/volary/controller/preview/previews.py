@@ -352,6 +352,7 @@ def _target(
             masker.clean(warning)
             for warning in (
                 *trial.warnings,
+                *(problem.message for problem in trial.unmeasured),
                 *preflight.warn_of_unknown_kinds(trial.previewed, rules),
             )
         ),

@@ -178,6 +178,8 @@ async def ready(
     Raises:
         errors.UserError: There is nothing to do.
     """
+    warnings = (*prepared.warnings, *preflight.unmeasured(trials))
+    prepared = replace(prepared, warnings=warnings)
     plan = plan_of(prepared, can_hold=can_hold)
     policy = replace(plan.policy, again_after=dependencies.again_after)
     plan = replace(plan, policy=policy)

@@ -8,11 +8,17 @@ from volary.manifests.workloads import quantities
 from volary.model import json
 
 _MEMORY = "memory"
+#: Nothing uses so much: API servers keep no quantity that is larger.
+_MOST = 2**63
 
 
-def total(told: json.JsonObject, resource: str) -> float:
-    """Return what all containers of a ``PodMetrics`` use: cores of ``cpu``, bytes of ``memory``."""
-    return float(sum((used for _, used in _used(told, resource)), Decimal()))
+def total(told: json.JsonObject, resource: str) -> float | None:
+    """Return what all containers of a ``PodMetrics`` use: cores of ``cpu``, bytes of ``memory``.
+
+    None: it says nothing that can be.
+    """
+    every = [used for _, used in _used(told, resource)]
+    return float(sum(every, Decimal())) if every else None
 
 
 def share_of_memory(pod: json.JsonObject, told: json.JsonObject) -> float | None:
@@ -23,7 +29,7 @@ def share_of_memory(pod: json.JsonObject, told: json.JsonObject) -> float | None
     """
     limits = _limits(pod)
     used = dict(_used(told, _MEMORY))
-    shares = [used[name] / limit for name, limit in limits.items() if limit and name in used]
+    shares = [used[name] / limit for name, limit in limits.items() if limit > 0 and name in used]
     whole = quantities.parse(objects.text(pod, "spec", "resources", "limits", _MEMORY))
     if whole:
         shares.append(sum(used.values(), Decimal()) / whole)
@@ -46,5 +52,5 @@ def _limits(pod: json.JsonObject) -> dict[str, Decimal]:
 def _used(told: json.JsonObject, resource: str) -> Iterator[tuple[str, Decimal]]:
     for container in objects.mappings(told, "containers"):
         used = quantities.parse(objects.text(container, "usage", resource))
-        if used is not None:
+        if used is not None and 0 <= used < _MOST:
             yield objects.text(container, "name"), used

@@ -178,6 +178,14 @@ class Judge:
             measurements=tuple(_answered(self._kept.get(rule.name, ()))),
         )
 
+    def readings(self, name: str) -> set[analysis.Reading]:
+        """Return how the questions about the new version were answered for a rule."""
+        return {
+            measurement.reading
+            for measurement in self._kept.get(name, ())
+            if measurement.role is analysis.Role.JUDGED
+        }
+
     def known_series(self, rule: analysis.Rule) -> dict[str, analysis.Series]:
         """Return what this cluster measured for a rule, and what others have said, by cluster."""
         said = self.context.rendezvous.said(f"{LAST_ANALYSIS} {rule.name}")
@@ -548,7 +556,9 @@ async def open_judge(
     running: list[manifest.Manifest] = []
     if context.running_source and context.application.rolls_out_service:
         running = await context.running_source()
-    pods = owned_pods.OwnedPods(context.client, context.application, source, running, home)
+    pods = owned_pods.OwnedPods(
+        context.client, context.application, source, running, home, context.task.commit
+    )
     # Primary's pods may be old, and have restarted for reasons of their own.
     has_canary = new_version(context.begun) is variant.Variant.CANARY
     unasked, remarks = await _unasked(context, options.pods if has_canary else ())

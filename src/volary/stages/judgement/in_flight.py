@@ -10,7 +10,6 @@ followed says that nothing is under way any more.
 """
 
 import asyncio
-import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,50 +35,76 @@ async def wait(
 ) -> None:
     """Wait until no request is under way to a variant, as far as anybody tells; say who did.
 
-    Nothing is waited for where this process changed no routes, and no longer when asked to stop.
+    Nothing is waited for where no run has changed routes, as far as is known.
+
+    Raises:
+        StoppedError: when asked to stop meanwhile.
     """
     context = work.context
     routing = context.application.traffic_routing
-    propagation = context.propagation
-    if propagation.since is None or not routing.drain_timeout:
+    if context.propagation.since is None or not routing.drain_timeout:
         return
+    # What is left of the stage is for the removal too.
+    waiting = _Waiting(work, which, min(routing.drain_timeout, work.remaining / 2))
     names = query_names.find(context.application, source, namespace=context.client.namespace)
-    asked = await _teller(_Question(work, which, names))
-    if isinstance(asked, str):
-        delay = phrases.duration(propagation.patience)
-        work.note(
-            f"{which.value} goes {delay} after the routes have left it, as requests under way are"
-            f" not told: {asked}"
-        )
-        return
-    limit = min(routing.drain_timeout, work.remaining)
+    await work.unless_stopped(waiting.wait(_Question(work, which, names)))
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Waits for the requests under way to one variant on one cluster."""
+
+    work: execution.Work
+    which: variant.Variant
+    limit: timedelta
+    #: How many were told last; None: nobody told.
     count: float | None = None
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(limit.total_seconds()):
-            while not context.task.stop.is_raised:
-                answer = await asked.ask(propagation.since - propagation.patience)
-                if answer.reading is analysis.Reading.ERROR:
-                    work.caution(f"requests under way to {which.value}: {answer.message}")
-                    return
-                count = answer.values[-1] if answer.values else count
-                if count is not None and count <= 0:
-                    work.note(f"no request is under way to {which.value}, as {asked.title} tells")
-                    return
-                await _pause(work, which, count)
-    if not context.task.stop.is_raised:
-        more = "it is not told" if count is None else phrases.count(math.ceil(count), "request")
-        work.caution(
-            f"{which.value} goes {phrases.duration(limit)} later, and {more}"
-            f" {'whether requests are' if count is None else 'may be'} under way to it"
+
+    async def wait(self, question: "_Question") -> None:
+        """Return once there are none, nobody tells, or the limit is over; says which."""
+        try:
+            async with asyncio.timeout(self.limit.total_seconds()):
+                asked = await _teller(question)
+                if isinstance(asked, str):
+                    self._say_untold(asked)
+                else:
+                    await self._until_none(asked)
+        except TimeoutError:
+            told = "it is not told whether requests are"
+            if self.count is not None:
+                told = f"{phrases.count(math.ceil(self.count), 'request')} may be"
+            self.work.caution(
+                f"{self.which.value} goes {phrases.duration(self.limit)} later, and {told} under"
+                " way to it"
+            )
+
+    def _say_untold(self, why: str) -> None:
+        delay = phrases.duration(self.work.context.propagation.patience)
+        self.work.note(
+            f"{self.which.value} goes {delay} after the routes have left it, as requests under way"
+            f" are not told: {why}"
         )
 
-
-async def _pause(work: execution.Work, which: variant.Variant, count: float | None) -> None:
-    told = "requests" if count is None else phrases.count(math.ceil(count), "request")
-    work.context.progress(f"waiting for {told} under way to {which.value}")
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_PAUSE.total_seconds()):
-            await work.context.task.stop.wait()
+    async def _until_none(self, asked: "_Question") -> None:
+        propagation = self.work.context.propagation
+        while True:
+            followed = (propagation.since or timedelta()) - propagation.patience
+            answer = await asked.ask(followed)
+            if answer.reading is analysis.Reading.ERROR:
+                self.work.caution(f"requests under way to {self.which.value}: {answer.message}")
+                return
+            # What is no number tells nothing.
+            self.count = next(filter(math.isfinite, reversed(answer.values)), self.count)
+            if self.count is not None and self.count <= 0:
+                self.work.note(
+                    f"no request is under way to {self.which.value}, as {asked.title} tells"
+                )
+                return
+            told = "requests"
+            if self.count is not None:
+                told = phrases.count(math.ceil(self.count), "request")
+            self.work.context.progress(f"waiting for {told} under way to {self.which.value}")
+            await asyncio.sleep(_PAUSE.total_seconds())
 
 
 def rule_for(provider: str, window: timedelta = _LATELY) -> analysis.Rule:

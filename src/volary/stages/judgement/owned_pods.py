@@ -3,7 +3,9 @@
 The workloads that were applied for the variant are found as all objects of the application are,
 by its labels and annotations; primary's also by name, as one that was there before Volary has
 none of them. Their pods are those that owner references lead from to them (`pod_owners`). Labels
-only narrow what is asked for: a pod of somebody else that bears them is not the variant's.
+only narrow what is asked for: a pod of somebody else that bears them is not the variant's. Nor is
+one of another release, which somebody began elsewhere and which has taken canary's place: its
+workload says of which commit it is.
 """
 
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ from volary.concurrency import single_flight
 from volary.manifests import objects
 from volary.manifests.ownership import prune_decisions, tracking
 from volary.manifests.services import service_targets
-from volary.manifests.workloads import pod_owners, workloads
+from volary.manifests.workloads import images, pod_owners, workloads
 from volary.model import applications, errors, json
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
@@ -50,6 +52,10 @@ class OwnedPods:
     running: Sequence[manifest.Manifest]
     #: Where manifests name no namespace.
     namespace: str
+    #: Of the release; empty: any will do.
+    commit: str = ""
+    #: What canary's workloads ran when they were found first, by uid.
+    _first: dict[str, json.JsonObject] = field(default_factory=dict)
     _flights: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
 
     async def find(self, side: variant.Variant, *, is_new: bool) -> tuple[Group, ...]:
@@ -60,7 +66,8 @@ class OwnedPods:
             is_new: It is the new version that is asked about, and not what it is compared with.
 
         Raises:
-            errors.VolaryError: The cluster cannot be asked, or refuses.
+            errors.VolaryError: The cluster cannot be asked, or refuses; or canary is another
+                release's.
         """
         key = (side, is_new)
         shared = await self._flights.do(key, side.value, lambda: self._find(side, is_new=is_new))
@@ -76,6 +83,9 @@ class OwnedPods:
             return await self._named(self._of_service(side, is_new=is_new))
         wanted = workloads.find(self.target, self.application.workloads)
         applied = await self._applied(wanted, side)
+        if side is variant.Variant.CANARY and is_new:
+            for body in applied:
+                self._require_of_release(body, wanted)
         if side is not variant.Variant.PRIMARY:
             return applied
         chosen = workloads.find(
@@ -112,6 +122,29 @@ class OwnedPods:
                 if is_ours and self.client.may_have_written(body, resource):
                     found[objects.uid(body)] = body
         return list(found.values())
+
+    def _require_of_release(
+        self, live: json.JsonObject, wanted: Sequence[manifest.Manifest]
+    ) -> None:
+        """See that a workload of canary is still that of the release.
+
+        One that an earlier release left, and that is as it should be, says that release's commit.
+
+        Raises:
+            errors.PermanentError: Another release has changed it.
+        """
+        found, commit = manifest.Manifest(live), tracking.commit_of(live)
+        running = images.find(found)
+        title = f"{found.kind} {found.name}"
+        is_other = commit not in ("", self.commit) and bool(self.commit)
+        if is_other and running not in [images.find(item) for item in wanted]:
+            raise errors.PermanentError(
+                f"{title} is of commit {commit[:7]} and runs {', '.join(running)}: another release"
+                " has taken its place"
+            )
+        pods = workloads.pod_spec(live) or {}
+        if self._first.setdefault(objects.uid(live), pods) != pods:
+            raise errors.PermanentError(f"{title} was changed while its pods were measured")
 
     async def _named(self, wanted: Sequence[manifest.Manifest]) -> list[json.JsonObject]:
         """Return the live objects of the names of these."""

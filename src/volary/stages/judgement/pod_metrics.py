@@ -8,7 +8,7 @@ old. Each pod of the variant gives one value.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from volary.analysis.metering import meters
 from volary.clusters.api import label_selectors
@@ -16,17 +16,20 @@ from volary.clusters.client import clients
 from volary.concurrency import single_flight
 from volary.manifests import objects
 from volary.manifests.workloads import pod_usage
-from volary.model import analysis, errors, json
+from volary.model import analysis, errors, json, phrases
 from volary.model.pipeline import variant
 from volary.stages.judgement import owned_pods
 
-_METRICS_GROUP = "metrics.k8s.io"
-_POD_METRICS = (_METRICS_GROUP, "PodMetrics")
+#: Who tells what pods use.
+METRICS_GROUP = "metrics.k8s.io"
+POD_METRICS = (METRICS_GROUP, "PodMetrics")
 _OUT_OF_MEMORY = "OOMKilled"
 #: So many that follow each other tell what lasts.
 _MEASUREMENTS = 3
 #: Up to so much less of its limit, the other side is as full.
 _ALIKE = 0.05
+#: Told longer ago, it says nothing of now; clocks may differ by less.
+_OLDEST = timedelta(minutes=5)
 #: Of a share, that count.
 _DIGITS = 6
 _USED = {analysis.PodMetric.CPU: "cpu", analysis.PodMetric.MEMORY: "memory"}
@@ -42,7 +45,7 @@ async def may_be_served(client: clients.Client) -> bool:
         catalog = await client.discover()
     except errors.VolaryError:
         return True
-    return catalog.find(*_POD_METRICS) is not None or _METRICS_GROUP in catalog.stale
+    return catalog.find(*POD_METRICS) is not None or METRICS_GROUP in catalog.stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +77,25 @@ class PodMetrics:
             return question.nothing(query, f"{question.side.value} has no pods")
         if (count := _COUNTS.get(metric)) is not None:
             return question.answer(query, tuple(count(pod) for pod in pods))
+        return await self._usage(question, query, groups)
+
+    async def _usage(
+        self, question: meters.Question, query: str, groups: Sequence[owned_pods.Group]
+    ) -> analysis.Measurement:
+        """Return what each pod uses, or how full its memory is."""
         told = [pair for group in groups for pair in await self._told(group)]
         if not told:
             return question.nothing(query, "nothing is told yet of its pods")
+        told = [(pod, used) for pod, used in told if not _is_stale(used, question.time)]
+        if not told:
+            age = phrases.duration(_OLDEST)
+            return question.nothing(query, f"what is told of its pods is more than {age} old")
+        metric = analysis.PodMetric(question.rule.built_in)
         if metric is analysis.PodMetric.MEMORY_LIMIT:
             return await self._fullness(question, query, told)
         resource = _USED[metric]
-        return question.answer(query, tuple(pod_usage.total(used, resource) for _, used in told))
+        totals = (pod_usage.total(used, resource) for _, used in told)
+        return question.answer(query, tuple(total for total in totals if total is not None))
 
     async def _fullness(
         self, question: meters.Question, query: str, told: Sequence[_Told]
@@ -118,8 +133,8 @@ class PodMetrics:
         """Return the least share of the last measurements of a pod; None: there are too few."""
         when = objects.text(used, "timestamp")
         known = self._measured.setdefault(uid, [])
-        # One that is told twice is one measurement.
-        if not known or not when or known[-1][0] != when:
+        # One that is told twice is one measurement; replicas of a metrics-server take turns.
+        if not when or when not in (time for time, _ in known):
             known.append((when, share))
         del known[:-_MEASUREMENTS]
         return min(share for _, share in known) if len(known) == _MEASUREMENTS else None
@@ -149,7 +164,7 @@ class PodMetrics:
 
     async def _list(self, group: owned_pods.Group) -> dict[str, json.JsonObject]:
         """Return what is told of pods with the labels of a workload's, by name."""
-        resource = (await self.client.discover()).find(*_POD_METRICS)
+        resource = (await self.client.discover()).find(*POD_METRICS)
         if resource is None:
             raise errors.PermanentError(
                 "the cluster serves no metrics of pods: it has no metrics-server that answers"
@@ -172,8 +187,29 @@ def _is_older(told: json.JsonObject, pod: json.JsonObject) -> bool:
         return False
 
 
+def _is_stale(told: json.JsonObject, now: datetime) -> bool:
+    """Say whether something was told so long ago that it says nothing of now."""
+    try:
+        return now - datetime.fromisoformat(objects.text(told, "timestamp")) > _OLDEST
+    except (ValueError, TypeError):
+        return False
+
+
 def _restarts(pod: json.JsonObject) -> float:
-    statuses = objects.mappings(pod, "status", "containerStatuses")
+    """Return the restarts of containers, sidecars among them; others are tried until they end."""
+    sidecars = {
+        objects.text(container, "name")
+        for container in objects.mappings(pod, "spec", "initContainers")
+        if container.get("restartPolicy") == "Always"
+    }
+    statuses = [
+        *objects.mappings(pod, "status", "containerStatuses"),
+        *(
+            status
+            for status in objects.mappings(pod, "status", "initContainerStatuses")
+            if objects.text(status, "name") in sidecars
+        ),
+    ]
     return float(sum(objects.number(status, "restartCount") for status in statuses))
 
 
@@ -185,7 +221,8 @@ def _out_of_memory(pod: json.JsonObject) -> float:
                 objects.text(status, state, "terminated", "reason") == _OUT_OF_MEMORY
                 for state in ("state", "lastState")
             )
-            for status in objects.mappings(pod, "status", "containerStatuses")
+            for kind in ("initContainerStatuses", "containerStatuses")
+            for status in objects.mappings(pod, "status", kind)
         )
     )
 

@@ -14,7 +14,7 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import analysis_runs, cluster_judges
 from volary.stages.runtime import contexts, execution, stage_runners
 
-_STARTED = "started"
+_STARTED, _ERROR = "started", analysis.Reading.ERROR
 
 
 async def run(work: execution.Work, options: waiting_stages.AnalysisOptions) -> str:
@@ -77,9 +77,10 @@ async def _conclude(
         StageFailedError: A rule failed, or nobody can say that it passed.
     """
     verdicts = list(analysis_run.verdicts.values())
+    judge = analysis_run.judge
     for rule_verdict in verdicts:
-        note(work, rule_verdict)
-    for remark in analysis_run.judge.remarks:
+        note(work, rule_verdict, was_refused=judge.readings(rule_verdict.metric) == {_ERROR})
+    for remark in judge.remarks:
         work.note(remark)
     score = analysis_run.score
     if score is not None:
@@ -91,14 +92,18 @@ async def _conclude(
     )
     failed = failed or next(undecided, None)
     if failed is not None:
-        raise _failure(failed, analysis_run.judge.rules)
+        raise _failure(failed, judge.rules)
     name = cluster_judges.state_name(work.context)
-    started = analysis_run.judge.period.started
+    started = judge.period.started
     await work.context.task_state.keep(name, {_STARTED: started.isoformat()})
     if score is not None:
         return score.sentence
+    seen = [rule for rule in judge.rules if analysis.Reading.VALUES in judge.readings(rule.name)]
+    unseen = [rule for rule in judge.rules if rule not in seen]
     looks = sum(verdict.numbers.looks for verdict in verdicts)
-    return f"All analyses were successful: {_names(analysis_run.judge.rules)}, {looks} looks"
+    parts = [f"All analyses were successful: {_names(seen)}, {looks} looks"] if seen else []
+    parts += [f"nothing was measured of {_names(unseen)}"] if unseen else []
+    return "; ".join(parts)
 
 
 def _failure(
@@ -110,11 +115,11 @@ def _failure(
     return (execution.RefusedError if pooled else execution.StageFailedError)(failed.sentence)
 
 
-def note(work: execution.Work, verdict: analysis.Verdict) -> None:
-    """Remember a verdict for the outcome."""
+def note(work: execution.Work, verdict: analysis.Verdict, *, was_refused: bool = False) -> None:
+    """Remember a verdict for the outcome; one that nobody answered for is to be looked at."""
     suffix = " (dry run, decides nothing)" if verdict.dry_run else ""
     line = f"{verdict.result.value}: {verdict.sentence}{suffix}"
-    if verdict.result is analysis.Result.PASS:
+    if verdict.result is analysis.Result.PASS and not was_refused:
         work.note(line)
     else:
         work.caution(line)

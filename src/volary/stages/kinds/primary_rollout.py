@@ -132,7 +132,9 @@ async def run(work: execution.Work, options: Options) -> str:
     await return_in_steps(work, planned.manifests)
     await routes.return_to_primary(work, route_objects, planned.manifests)
     if planned.prune:
-        if followers.is_switched:
+        if context.application.rolls_out_service:
+            context.propagation.note_earlier()
+        if followers.is_switched or context.application.rolls_out_service:
             await work.settle()
         refused = await _prune(work, planned)
         seen = f"{seen}; {refused}" if refused else seen

@@ -3,7 +3,7 @@
 Routes and endpoints propagate late, and not in one order: a mesh's control plane gathers
 changes for a while, Traefik for two seconds. A variant whose pods went at once would still be
 sent requests, so `RoutePropagation` keeps when routes were changed last. Only what this process
-did is known: after a restart that moment has passed.
+did is known: what another one did before it, it may have done just then.
 """
 
 import asyncio
@@ -83,10 +83,21 @@ class RoutePropagation:
 
     patience: timedelta = timedelta(0)
     _changed: float | None = None
+    #: Until then another process may have changed them.
+    _taken_up: float | None = None
 
     def note(self) -> None:
         """Routes were changed just now."""
         self._changed = asyncio.get_running_loop().time()
+
+    def take_up(self) -> None:
+        """Another process may have carried out stages on the cluster until now."""
+        self._taken_up = asyncio.get_running_loop().time()
+
+    def note_earlier(self) -> None:
+        """There are routes that runs change, so another process may have done it before."""
+        known = [time for time in (self._changed, self._taken_up) if time is not None]
+        self._changed = max(known, default=None)
 
     @property
     def since(self) -> timedelta | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from volary.clusters.apply import live_objects
 from volary.clusters.client import resource_mapping
 from volary.manifests import objects
-from volary.manifests.ownership import tracking
+from volary.manifests.ownership import field_managers, tracking
 from volary.manifests.routes import generated_routes
 from volary.manifests.services import services
 from volary.model import applications, errors, json, routing_options
@@ -43,6 +43,12 @@ class RouteObject:
     def is_new(self) -> bool:
         """It is made by us and not there yet: it would lead to pods that are not ready."""
         return self.live is None and generated_routes.is_generated(self.item)
+
+    @property
+    def is_moved_by_runs(self) -> bool:
+        """Runs have moved traffic by it, so the last one may have just now."""
+        entries = field_managers.entries(self.live or {})
+        return any(entry.get("manager") == field_managers.TRAFFIC_MANAGER for entry in entries)
 
     def as_live(self) -> manifest.Manifest:
         """Return the object as it is live; as Git has it while it is not there."""
@@ -79,10 +85,13 @@ async def read(work: execution.Work, items: Sequence[manifest.Manifest]) -> list
     """Read the live counterparts of objects that carry routes."""
     client, router = work.context.client, registry.choose(work.context.application)
     placement = await resource_mapping.map_manifests(client, items, defining=items)
-    return [
+    found = [
         RouteObject(mapped, await live_objects.get(client, mapped), router)
         for mapped in placement.mapped
     ]
+    if any(route_object.is_moved_by_runs for route_object in found):
+        work.context.propagation.note_earlier()
+    return found
 
 
 async def again(work: execution.Work, route_object: RouteObject) -> RouteObject:

@@ -1,8 +1,9 @@
 """Requests under way are waited for where somebody tells of them; in virtual time."""
 
 import asyncio
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -43,12 +44,17 @@ class Scraped:
 
 
 async def waited(
-    meter: meters.Meter, routing: routing_options.TrafficRouting = ROUTING, **given: Any
+    meter: meters.Meter,
+    routing: routing_options.TrafficRouting = ROUTING,
+    seconds: float = 1000,
+    **given: Any,
 ) -> tuple[execution.Work, float]:
     """When routes were changed at once, and proxies have followed after the delay."""
     propagation = contexts.RoutePropagation(DELAY)
     application = applications.Application(name="shop", traffic_routing=routing, **given)
-    work = stage_contexts.work(meter=meter, application=application, propagation=propagation)
+    work = stage_contexts.work(
+        seconds, meter=meter, application=application, propagation=propagation
+    )
     propagation.note()
     await work.settle()
     await in_flight.wait(work, variant.Variant.CANARY, [])
@@ -73,6 +79,44 @@ async def test_requests_without_an_end_are_not_waited_for_without_end() -> None:
 
     assert now == 5 + 60
     assert work.lines == ["canary goes 1m later, and 1 request may be under way to it"]
+
+
+async def test_what_is_left_of_the_stage_is_for_the_removal_too() -> None:
+    work, now = await waited(Scraped(dict.fromkeys(map(float, range(0, 200, 15)), 1)), seconds=45)
+
+    assert now == 5 + 20
+    assert work.lines == ["canary goes 20s later, and 1 request may be under way to it"]
+
+
+@pytest.mark.parametrize("absurd", [math.nan, math.inf, -math.inf])
+async def test_what_is_no_number_of_requests_tells_nothing(absurd: float) -> None:
+    work, now = await waited(Scraped(dict.fromkeys(map(float, range(0, 200, 15)), absurd)))
+
+    assert now == 5 + 60
+    assert work.lines == [
+        "canary goes 1m later, and it is not told whether requests are under way to it"
+    ]
+
+
+async def test_a_provider_that_does_not_answer_takes_no_more_than_the_limit() -> None:
+    class Hanging:
+        async def measure(self, question: meters.Question) -> analysis.Measurement:
+            await asyncio.sleep(question.rule.timeout.total_seconds())
+            return question.failure("no answer")
+
+    rules = tuple(
+        analysis.Rule(name, name, "q", expected=analysis.Range(maximum=1)) for name in "abc"
+    )
+    options = waiting_stages.AnalysisOptions(timedelta(minutes=5), rules)
+    stage = pipelines.Stage(waiting_stages.ANALYSIS.name, options)
+    short = replace(ROUTING, drain_timeout=timedelta(seconds=12))
+
+    work, now = await waited(Hanging(), short, pipeline=(stage,))
+
+    assert now == 5 + 12
+    assert work.lines == [
+        "canary goes 12s later, and it is not told whether requests are under way to it"
+    ]
 
 
 async def test_where_nothing_is_told_the_delay_alone_has_to_do() -> None:
@@ -114,14 +158,23 @@ async def test_it_can_be_turned_off_and_nothing_is_asked_where_no_route_was_chan
     assert (now, work.lines, untouched.lines, scraped.asked) == (5, [], [], [])
 
 
-async def test_who_asks_it_to_stop_is_not_kept_waiting() -> None:
-    scraped = Scraped({0: 3, 6: 3})
+class Silent:
+    """A provider that takes its time."""
+
+    async def measure(self, question: meters.Question) -> analysis.Measurement:
+        await asyncio.sleep(1000)
+        return question.failure("no answer")
+
+
+@pytest.mark.parametrize("meter", [Scraped({0: 3, 6: 3}), Silent()])
+async def test_who_asks_it_to_stop_is_not_kept_waiting(meter: meters.Meter) -> None:
     propagation = contexts.RoutePropagation(DELAY)
-    work = stage_contexts.work(meter=scraped, propagation=propagation)
+    work = stage_contexts.work(meter=meter, propagation=propagation)
     propagation.note()
     await work.settle()
     NOW().call_later(5.5, work.context.task.stop.raise_flag, "enough")
-    await in_flight.wait(work, variant.Variant.CANARY, [])
+    with pytest.raises(execution.StoppedError, match="enough; no longer waiting"):
+        await in_flight.wait(work, variant.Variant.CANARY, [])
 
     assert NOW().time() == 10.5
     assert work.lines == []

@@ -2,15 +2,18 @@
 
 import asyncio
 
+import pytest
+
 import memory_client
 from pods_world import APP, CANARY, KINDS, World, applied, deployment
 from volary.clusters.api import discovery
-from volary.model import applications, routing_options
+from volary.model import applications, errors, routing_options
 from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 from volary.stages.judgement import owned_pods
 
 V = variant.Variant
+WANTED = [manifest.Manifest(deployment("web", {"app": "web"}))]
 
 
 async def test_strangers_with_canarys_labels_are_not_canarys() -> None:
@@ -27,6 +30,33 @@ async def test_strangers_with_canarys_labels_are_not_canarys() -> None:
 
     assert await given.find(V.CANARY) == ["mine"]
     assert await given.find(V.BASELINE) == []
+
+
+async def test_a_canary_that_another_release_has_put_in_its_place_is_not_this_ones() -> None:
+    given = World()
+    given.put(applied("web-canary", V.CANARY, CANARY), "c1")
+    mine, unknown, later = (
+        owned_pods.OwnedPods(given.cluster.client, APP, WANTED, [], "default", commit)
+        for commit in ("new", "", "later")
+    )
+    for pods in (mine, unknown, later):
+        # One that was left by an earlier release, and is as this one wants it, is this one's too.
+        [group] = await pods.find(V.CANARY, is_new=True)
+        assert len(group.pods) == 1
+    live = given.cluster.find(memory_client.DEPLOYMENTS, "web-canary")
+    assert live is not None
+    [container] = live["spec"]["template"]["spec"]["containers"]
+    container["image"] = "web:v77"
+
+    changed = "Deployment web-canary was changed while its pods were measured"
+    for pods, why in (
+        (mine, changed),
+        (later, "Deployment web-canary is of commit new and runs web:v77: another release has"),
+        (owned_pods.OwnedPods(given.cluster.client, APP, WANTED, [], "default", "later"), "v77"),
+    ):
+        with pytest.raises(errors.PermanentError, match=why):
+            await pods.find(V.CANARY, is_new=True)
+    assert await mine.find(V.CANARY, is_new=False), "somebody else is compared with it"
 
 
 async def test_primarys_selector_finds_canarys_pods_too_and_they_are_not_primarys() -> None:

@@ -1,5 +1,6 @@
 """What is measured of pods, and when their memory says nothing, on a cluster in memory."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -59,15 +60,19 @@ class Metered:
         self.given.cluster.put(POD_METRICS, body)
 
     async def look(self, rule: analysis.Rule = RULE, **question: Any) -> analysis.Measurement:
-        asked: dict[str, Any] = {"side": V.CANARY, "role": analysis.Role.JUDGED, **question}
+        asked: dict[str, Any] = {
+            "side": V.CANARY,
+            "role": analysis.Role.JUDGED,
+            "time": START,
+            **question,
+        }
         return await self.metrics.measure(
             meters.Question(
                 rule=rule,
                 application=APP,
                 target="us",
                 names=query_names.Names(),
-                time=START,
-                until=START,
+                until=asked["time"],
                 **asked,
             )
         )
@@ -82,6 +87,61 @@ async def test_three_measurements_say_how_full_a_pod_is_at_least() -> None:
 
     # One that is told twice counts once, and a good one ends it.
     assert told == [(), (), (), (0.97,), (0.5,)]
+
+
+async def test_replicas_of_a_metrics_server_that_take_turns_tell_no_more() -> None:
+    given = Metered()
+    told = []
+    for at in (15, 20, 15, 20, 15, 30):
+        given.tell("c1", "97Mi", at)
+        told.append((await given.look()).values)
+
+    assert told == [(), (), (), (), (), (0.97,)]
+
+
+async def test_a_limit_that_is_raised_in_mid_analysis_ends_it() -> None:
+    given = Metered()
+    told = []
+    for at, limit in ((15, "100Mi"), (30, "100Mi"), (45, "200Mi"), (59, "100Mi")):
+        status = {"name": "web", "resources": {"limits": {"memory": limit}}}
+        given.pod("c1")["status"] = {"containerStatuses": [status]}
+        given.tell("c1", "97Mi", at)
+        told.append((await given.look()).values)
+
+    assert told == [(), (), (0.485,), (0.485,)]
+
+
+async def test_what_was_told_long_ago_says_nothing_of_now() -> None:
+    given = Metered()
+    rule = analysis.Rule("pod-memory", built_in="pod-memory")
+    given.tell("c1", "97Mi", 30)
+    given.pod("c1")["metadata"]["creationTimestamp"] = "2026-03-01T11:00:00Z"
+    for minutes, message in ((4, ""), (6, "what is told of its pods is more than 5m old")):
+        measured = await given.look(rule, time=START + timedelta(minutes=minutes))
+
+        assert measured.message == message
+
+
+async def test_restarts_and_kills_of_sidecars_count_and_tries_of_init_containers_do_not() -> None:
+    given = Metered()
+    killed = {"terminated": {"reason": "OOMKilled"}}
+    given.pod("c1")["spec"]["initContainers"] = [
+        {"name": "wait"},
+        {"name": "proxy", "restartPolicy": "Always"},
+    ]
+    given.pod("c1")["status"] = {
+        "containerStatuses": [{"name": "web", "restartCount": 1}],
+        "initContainerStatuses": [
+            {"name": "wait", "restartCount": 7},
+            {"name": "proxy", "restartCount": 3, "lastState": killed},
+        ],
+    }
+    restarts, kills = [
+        await given.look(analysis.Rule(name, built_in=name))
+        for name in ("pod-restarts", "pod-oom-kills")
+    ]
+
+    assert (restarts.values, kills.values) == ((4,), (1,))
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,14 @@ def test_a_service_that_is_meant_for_the_canary_is_no_route_of_ours() -> None:
 V1, V2 = {"app": "shop", "version": "v1"}, {"app": "shop", "version": "v2"}
 
 
-async def test_pods_stay_until_proxies_have_followed_the_service_that_left_them() -> None:
-    """The Service leads to other pods; those that it led to before are pruned."""
+@pytest.mark.parametrize("is_taken_up", [False, True])
+async def test_pods_stay_until_proxies_have_followed_the_service_that_left_them(
+    is_taken_up: bool,
+) -> None:
+    """The Service leads to other pods; those that it led to before are pruned.
+
+    The process that let it may be gone since, before it pruned.
+    """
     app = applications.Application(
         name="shop",
         workloads=(routing_options.ObjectReference("Service", "shop"),),
@@ -152,6 +158,9 @@ async def test_pods_stay_until_proxies_have_followed_the_service_that_left_them(
 
         given.running.clusters["us"].registry.subscribe(look)
         options = rollout_stages.SyncOptions(prune=True)
+        if is_taken_up:
+            await given.run(rollout_stages.SYNC.name, replace(options, prune=False))
+            times["switched"] = loop.time()
         outcomes = await given.run(rollout_stages.SYNC.name, options)
 
         assert outcomes["us"].status == "succeeded", outcomes["us"]

@@ -139,6 +139,25 @@ async def test_what_has_passed_since_the_change_counts() -> None:
 
 
 @pytest.mark.looptime
+async def test_what_another_process_may_have_done_counts_as_done_when_this_one_took_up() -> None:
+    propagation = contexts.RoutePropagation(timedelta(seconds=3))
+    propagation.note_earlier()
+    assert propagation.left == timedelta(0), "this process was there from the beginning"
+    propagation.take_up()
+    assert propagation.left == timedelta(0), "there may be no routes"
+    await asyncio.sleep(1)
+    propagation.note_earlier()
+    assert propagation.left == timedelta(seconds=2)
+    propagation.note()
+    propagation.note_earlier()
+    assert propagation.left == timedelta(seconds=3)
+    await asyncio.sleep(1)
+    propagation.take_up()
+    propagation.note_earlier()
+    assert propagation.left == timedelta(seconds=3)
+
+
+@pytest.mark.looptime
 async def test_settling_ends_when_somebody_stops_the_stage() -> None:
     stop = executor.StopFlag()
     propagation = contexts.RoutePropagation(timedelta(seconds=30))

@@ -38,6 +38,21 @@ async def test_traffic_is_divided_and_read_back() -> None:
     assert now() == 0
 
 
+async def test_who_goes_on_with_a_run_takes_routes_that_runs_move_for_changed_just_now() -> None:
+    given = World()
+    never_moved, later = given.work(), given.work()
+    for work in (never_moved, later):
+        work.context.propagation.take_up()
+    await live_routes.of(never_moved, given.source)
+    moved = split()
+    moved["metadata"]["managedFields"] = [{"manager": field_managers.TRAFFIC_MANAGER}]
+    given.cluster.put(moved)
+    await live_routes.of(later, given.source)
+
+    assert never_moved.context.propagation.left == timedelta(0)
+    assert later.context.propagation.left == timedelta(seconds=3)
+
+
 async def test_nobody_gets_traffic_without_a_ready_pod() -> None:
     given = World()
     given.cluster.put(pod("new", "canary", ready=False))
