@@ -44,7 +44,7 @@ _BUCKET_LOOKS = 5
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
 
-Judgement = TypeVar("Judgement")
+Judged = TypeVar("Judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ def newest(known: Mapping[str, analysis.Series], at: datetime) -> datetime:
 
 
 async def work_out(
-    rule: analysis.Rule, series: Iterable[analysis.Series], judge: Callable[[], Judgement]
-) -> Judgement:
+    rule: analysis.Rule, series: Iterable[analysis.Series], judge: Callable[[], Judged]
+) -> Judged:
     """Return what the series of a rule come to: where they are long, or many, from a thread.
 
     Each measurement takes a tenth of a millisecond, so a hundred clusters would hold the loop for
@@ -280,8 +280,8 @@ class Judge:
         known: Mapping[str, analysis.Series],
         at: datetime,
         what: str,
-        judge: Callable[[], Judgement],
-    ) -> Judgement:
+        judge: Callable[[], Judged],
+    ) -> Judged:
         """Return what the clusters' series come to, once for all clusters that know the same.
 
         Args:
@@ -297,11 +297,11 @@ class Judge:
         rendezvous, target = self.context.rendezvous, self.context.target
         topic, basis = f"{LAST_ANALYSIS} {rule.name} {what}", _basis(known, at)
         for said in rendezvous.said(topic).values():
-            other, judged = cast("tuple[_Basis, Judgement]", said)
+            other, judged = cast("tuple[_Basis, Judged]", said)
             if other == basis:
                 return judged
 
-        async def judge_and_say() -> Judgement:
+        async def judge_and_say() -> Judged:
             judged = await work_out(rule, known.values(), judge)
             rendezvous.post(target, topic, (basis, judged))
             return judged
