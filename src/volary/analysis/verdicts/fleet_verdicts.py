@@ -60,7 +60,8 @@ def find_outliers(
             # As they are: what is allowed is another part of each cluster's spread.
             plain = replace(rule, ratio_limit=1.0)
             ranked = {
-                target: evidence.ranked(plain, [cells])[0] for target, cells in measured.items()
+                target: [ranks.weighed(block) for block in evidence.ranked(plain, [cells])[0]]
+                for target, cells in measured.items()
             }
             return _one_by_one(_fit_of_ranks, ranked, chance)
         paired = {
@@ -121,7 +122,7 @@ def _fit_of_counts(own: list[counts.Count], others: list[counts.Count]) -> _Fit:
     return _Fit(p_value, pair.first.rate)
 
 
-def _fit_of_ranks(own: list[ranks.RankSum], others: list[ranks.RankSum]) -> _Fit:
+def _fit_of_ranks(own: list[ranks.Weighed], others: list[ranks.Weighed]) -> _Fit:
     (here, variance), (there, other_variance) = ranks.estimate(own), ranks.estimate(others)
     return _fit(here - 0.5, variance, there - 0.5, other_variance)
 
