@@ -2,7 +2,7 @@
 
 import contextlib
 import textwrap
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,12 @@ spec:
         duration: 3s
         holdFor: 1s
         judgePods: false
-        metrics:
-        - name: errors
+"""
+_METRIC = """\
+        - name: NAME
           provider: prom
           interval: 1s
-          query: 'errors{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
+          query: 'NAME{cluster="{{ cluster }}",variant="{{ .Variant.Name }}"}'
 """
 _REST = """\
     - {name: K8S_PRIMARY_ROLLOUT}
@@ -47,12 +48,24 @@ class World:
     clusters: command_world.World
     metrics: metrics_server.MetricsServer
 
-    def measures(self, rule: str) -> None:
-        """Given: an application file with an analysis by this rule, and a new version."""
-        text = _APPLICATION + textwrap.indent(textwrap.dedent(rule), " " * 10) + _REST
+    def measures(self, rule: str, *, names: Sequence[str] = ("errors",), options: str = "") -> str:
+        """Given: an application file with an analysis by this rule, and a new version.
+
+        Args:
+            rule: What is said of each metric.
+            names: Of the metrics; each is asked for by its name.
+            options: More of the analysis.
+
+        Returns:
+            The commit.
+        """
+        rule = textwrap.indent(f"{textwrap.dedent(rule).rstrip()}\n", " " * 10)
+        metrics = "".join(_METRIC.replace("NAME", name) + rule for name in names)
+        options = textwrap.indent(f"{textwrap.dedent(options)}metrics:\n", " " * 8)
+        text = _APPLICATION + options + metrics + _REST
         (self.clusters.directory / "app.pipecd.yaml").unlink(missing_ok=True)
         self.clusters.write({"volary.yaml": text}, message="Measure")
-        self.clusters.edit("deployment.yaml", V1, V2, message="Release v2")
+        return self.clusters.edit("deployment.yaml", V1, V2, message="Release v2")
 
     async def run(self) -> command_world.Ended:
         """When the new version is released."""

@@ -167,7 +167,7 @@ def _ratio_is_covered() -> float:
         counts.Pair(counts.Count(drawn, 1000), counts.Count(events - drawn, 9000))
         for drawn in range(events + 1)
     ]
-    intervals = [counts.ratio_interval([pair]) for pair in pairs]
+    intervals = [counts.ratio_interval(counts.sums([pair])) for pair in pairs]
     for ratio in (0.1, 0.5, 1.0, 1.7, 3.0, 9.0, 30.0):
         chance = pairs[0].chance(ratio)
         held = (
@@ -184,7 +184,7 @@ def _ratio_over_blocks_is_covered() -> float:
     canary, usual = simulation.drawer(200, 0.04), simulation.drawer(900, 0.02)
     for _ in range(runs):
         looks = simulation.errors(generator, 10, canary, usual, (200, 900))
-        low, high = counts.ratio_interval([pair for look in looks for pair in look])
+        low, high = counts.ratio_interval(counts.sums([pair for look in looks for pair in look]))
         held += low <= 2 <= (high or math.inf)
     return releases.share(held, runs)
 

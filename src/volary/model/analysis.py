@@ -519,6 +519,25 @@ class ScoreThresholds:
 
 
 @dataclass(frozen=True, slots=True)
+class ScorePart:
+    """What a group of metrics adds to a score, in points."""
+
+    group: str
+    #: What is still to be reached.
+    points: float
+    #: The most that it can add.
+    worth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a score is made of, and held to."""
+
+    thresholds: ScoreThresholds
+    parts: tuple[ScorePart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Scoring:
     """How the verdicts of several metrics become one."""
 
@@ -733,6 +752,8 @@ class Verdict:
     is_condemned: bool = False
     #: Clusters that differ from the others more than chance explains.
     outliers: tuple[str, ...] = ()
+    #: Of the verdict on several metrics, whose score is the value of `numbers`; None: it is on one.
+    score: Score | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,7 @@ export interface AuditHead {
 export interface Bounds {
   least: number | null;
   most: number | null;
+  marginal: number | null;
 }
 
 /** The closed windows of the next days. */
@@ -1208,6 +1209,7 @@ export interface Series {
   variant: string;
   samples: Sample[];
   thinned: number;
+  worth: number | null;
 }
 
 /** A server that is there. */

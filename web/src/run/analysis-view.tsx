@@ -7,9 +7,12 @@ import { Sentence } from '../design/sentence';
 import { StateWord } from '../design/state-shape';
 import { Time } from '../design/time';
 import { Chart } from './chart';
-import { boundsSentence, byCluster, pooled } from './chart-data';
+import { boundsSentence, byCluster, headVerdicts, isScore, pooled } from './chart-data';
 import { runPath } from './use-run';
 import { factsOf } from './verdict-numbers';
+
+/** Scores of clusters that are said in words above their pictures. */
+const HEAD_VERDICTS = 3;
 
 /** What a run measured: the verdict as a sentence, all clusters together, then each. */
 export default function AnalysisView({ run, cluster, isLive }: { run: string; cluster: string; isLive: boolean }) {
@@ -36,7 +39,6 @@ export default function AnalysisView({ run, cluster, isLive }: { run: string; cl
 }
 
 function Metric({ metric, cluster }: { metric: MetricAnalysis; cluster: string }) {
-  const together = metric.verdicts.find((verdict) => verdict.cluster === '');
   const clusters = byCluster(metric);
   const first = clusters.filter(([name]) => name === cluster);
   const others = clusters.filter(([name]) => name !== cluster);
@@ -45,17 +47,19 @@ function Metric({ metric, cluster }: { metric: MetricAnalysis; cluster: string }
       <h3>
         {metric.metric} <span className="muted">{boundsSentence(metric)}</span>
       </h3>
-      {together && <Verdict verdict={together} />}
+      {headVerdicts(metric, HEAD_VERDICTS).map((verdict) => (
+        <Verdict key={verdict.cluster} verdict={verdict} />
+      ))}
       <div className="charts">
-        {clusters.length > 1 && <Chart label="all clusters" series={pooled(metric)} bounds={metric.bounds} />}
+        {clusters.length > 1 && !isScore(metric.series) && <Chart label="all clusters" series={pooled(metric)} bounds={metric.bounds} />}
         {[...first, ...others].slice(0, 60).map(([name, series]) => (
           <Chart key={name} label={name} series={series} bounds={metric.bounds} isOutlier={name === metric.outlier} />
         ))}
       </div>
       {clusters.length > 60 && <p className="muted small">and {clusters.length - 60} clusters more</p>}
       <details>
-        <summary>Query and verdicts</summary>
-        <pre className="small">{metric.query}</pre>
+        <summary>{metric.query ? 'Query and verdicts' : 'Verdicts'}</summary>
+        {metric.query && <pre className="small">{metric.query}</pre>}
         <ul className="stack">
           {metric.verdicts.slice(0, 50).map((verdict, index) => (
             <li key={index} className="small">

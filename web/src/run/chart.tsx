@@ -5,14 +5,18 @@ import 'uplot/dist/uPlot.min.css';
 import type { Bounds, Series } from '../api/types';
 import { usePreferences } from '../app/preferences';
 import { exact } from '../design/clock';
-import { aligned, sampleCount } from './chart-data';
+import { aligned, boundWords, extentOf, isScore, lastValue, lineStyle } from './chart-data';
 import './chart.css';
 
 const HEIGHT = 130;
-/** Lines are told apart by their dashes as well. */
-const DASHES: Record<string, number[]> = { primary: [], canary: [], baseline: [6, 4] };
+/** Points of a score; with room for a line at the top. */
+const POINTS: [number, number] = [0, 104];
+/** What is written at its axis: the bounds between them have words of their own. */
+const WHOLE = [0, 100];
+/** Of words in a chart, in pixels. */
+const FONT = 10;
 
-/** Lines of one metric: what each side measured, and what is allowed. */
+/** Lines of one metric: what each side measured, or what a score is made of, and what is allowed. */
 export function Chart({
   series,
   bounds,
@@ -28,7 +32,8 @@ export function Chart({
   const plot = useRef<UPlot | null>(null);
   const { theme } = usePreferences();
   const data = aligned(series);
-  const names = series.map((one) => one.variant).join(' ');
+  const ofScore = isScore(series);
+  const lines = series.map((one, place) => ({ label: one.variant, ...lineStyle(one, place) }));
 
   useEffect(() => {
     const host = element.current;
@@ -41,20 +46,25 @@ export function Chart({
         height: HEIGHT,
         legend: { show: false },
         cursor: { drag: { x: false, y: false } },
-        scales: { y: { range: (_, low, high) => rangeOf(low, high, bounds) } },
-        axes: [{ ...axis, size: 26, values: (_, ticks) => ticks.map(clockOf) }, { ...axis, size: 48 }],
+        scales: { y: { range: (_, low, high) => (ofScore ? POINTS : rangeOf(low, high, bounds)) } },
+        axes: [
+          { ...axis, size: 26, values: (_, ticks) => ticks.map(clockOf) },
+          { ...axis, size: 48, ...(ofScore && { splits: () => WHOLE }) },
+        ],
         series: [
           {},
-          ...names.split(' ').map((variant) => ({
-            label: variant,
-            stroke: colour(`--${variant}-variant`) || colour('--text'),
+          ...lines.map(({ label: name, token, dash }) => ({
+            label: name,
+            stroke: colour(token),
             width: 1.6,
-            dash: DASHES[variant] ?? [2, 3],
+            dash,
             spanGaps: false,
             points: { size: 4 },
           })),
         ],
-        hooks: { drawClear: [(chart) => drawBand(chart, bounds, colour('--good-fill'), colour('--bad-shape'))] },
+        hooks: {
+          drawClear: [(chart) => (ofScore ? drawMarks(chart, bounds, colour) : drawBand(chart, bounds, colour('--good-fill'), colour('--bad-shape')))],
+        },
       },
       data as UPlot.AlignedData,
       host,
@@ -69,7 +79,7 @@ export function Chart({
       plot.current = null;
     };
     // A chart is made anew for other lines, bounds or colours; new values only join it.
-  }, [names, bounds.least, bounds.most, theme]); // eslint-disable-line react-hooks/exhaustive-deps
+  }, [JSON.stringify(lines), ofScore, bounds.least, bounds.most, bounds.marginal, theme]); // eslint-disable-line react-hooks/exhaustive-deps
   useEffect(() => {
     plot.current?.setData(data as UPlot.AlignedData);
   });
@@ -79,18 +89,21 @@ export function Chart({
       <figcaption className="row small">
         <strong className="grow truncate">{label}</strong>
         {isOutlier && <span className="tone-text-bad">farthest from the others</span>}
-        <span className="muted">{sampleCount(series)} samples</span>
+        <span className="muted">{extentOf(series)}</span>
       </figcaption>
       <div ref={element} role="img" aria-label={spokenChart(label, series)} />
-      <div className="row small muted">
-        {series.map((one) => (
-          <span key={one.variant} className="chart-key">
-            <svg width="18" height="6" aria-hidden="true">
-              <line x1="0" y1="3" x2="18" y2="3" className={`stroke-${one.variant}`} strokeDasharray={(DASHES[one.variant] ?? [2, 3]).join(' ')} />
-            </svg>
-            {one.variant} {lastValue(one)}
-          </span>
-        ))}
+      <div className="row wrap small muted">
+        {series.map((one, place) => {
+          const { token, dash } = lineStyle(one, place);
+          return (
+            <span key={place} className="chart-key">
+              <svg width="18" height="6" aria-hidden="true">
+                <line x1="0" y1="3" x2="18" y2="3" style={{ stroke: `var(${token})` }} strokeWidth="2" strokeDasharray={dash.join(' ')} />
+              </svg>
+              {one.variant} {lastValue(one)}
+            </span>
+          );
+        })}
       </div>
     </figure>
   );
@@ -98,11 +111,6 @@ export function Chart({
 
 function clockOf(seconds: number): string {
   return exact(seconds * 1000).slice(11, 19);
-}
-
-function lastValue(series: Series): string {
-  const value = series.samples.findLast((sample) => sample.value !== null)?.value;
-  return value === undefined || value === null ? '–' : String(Number(value.toPrecision(3)));
 }
 
 function spokenChart(label: string, series: readonly Series[]): string {
@@ -136,6 +144,33 @@ function drawBand(chart: UPlot, bounds: Bounds, fill: string, line: string): voi
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
+  }
+  ctx.restore();
+}
+
+/** What passes, what is marginal, and the line below which a score fails, by name. */
+function drawMarks(chart: UPlot, bounds: Bounds, colour: (name: string) => string): void {
+  const { ctx, bbox } = chart;
+  const place = (value: number) => chart.valToPos(value, 'y', true);
+  const ratio = devicePixelRatio || 1;
+  ctx.save();
+  ctx.font = `${FONT * ratio}px system-ui, sans-serif`;
+  let above = bbox.top;
+  for (const [index, { value, text }] of boundWords(bounds).entries()) {
+    const y = place(value);
+    ctx.fillStyle = colour(index === 0 ? '--good-fill' : '--wait-fill');
+    ctx.fillRect(bbox.left, above, bbox.width, y - above);
+    ctx.strokeStyle = colour(index === 0 ? '--bad-shape' : '--wait-shape');
+    ctx.setLineDash([3, 3]);
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    above = y;
+    ctx.fillStyle = colour('--text-muted');
+    // The first above its line, the next one below its own: they may be close to each other. At the left a
+    // score has not fallen yet.
+    ctx.fillText(text, bbox.left + 6 * ratio, index === 0 ? y - 3 * ratio : y + (FONT + 1) * ratio);
   }
   ctx.restore();
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
-import { analysis, mark, smallRun, START } from '../../tests/fixtures/run';
-import { aligned, boundsSentence, byCluster, pooled } from './chart-data';
+import { analysis, mark, score, smallRun, START } from '../../tests/fixtures/run';
+import { aligned, boundsSentence, byCluster, extentOf, headVerdicts, lastValue, lineStyle, pooled } from './chart-data';
 import { strip } from './heat-strip';
 import { addLines, NO_LINES, type LogEntry } from './log-lines';
 import { linesOf, matrixOf } from './matrix';
@@ -35,8 +35,8 @@ test('series share one axis of time, with holes where one was not measured', () 
   const sample = (second: number, value: number | null) => ({ at: at(second), value, count: 1 });
 
   const data = aligned([
-    { cluster: 'a', variant: 'canary', samples: [sample(1, 5), sample(3, null)], thinned: 0 },
-    { cluster: 'a', variant: 'baseline', samples: [sample(2, 7)], thinned: 0 },
+    { cluster: 'a', variant: 'canary', samples: [sample(1, 5), sample(3, null)], thinned: 0, worth: null },
+    { cluster: 'a', variant: 'baseline', samples: [sample(2, 7)], thinned: 0, worth: null },
   ]);
 
   expect(data).toEqual([
@@ -46,13 +46,35 @@ test('series share one axis of time, with holes where one was not measured', () 
   ]);
 });
 
+test('a score is drawn plainly, its groups beside it, each with what it can add', () => {
+  const metric = score(['a', 'b']);
+  const [[, own] = ['', []]] = byCluster(metric);
+
+  expect(own.map((one) => `${one.variant} ${lastValue(one)}`)).toEqual([
+    'score 70 of 100',
+    'errors and restarts 70 of 70',
+    'latency 0 of 30',
+  ]);
+  expect(own.map(lineStyle)[0]).toEqual({ token: '--text', dash: [] });
+  expect(new Set(own.map((one, place) => lineStyle(one, place).token)).size).toBe(3);
+  expect(new Set(own.map((one, place) => lineStyle(one, place).dash.join())).size).toBe(3);
+  expect(extentOf(own)).toBe('4 looks');
+  expect(boundsSentence(metric)).toBe('passes from 80, marginal from 60');
+});
+
+test('a score is that of its cluster, and the one that failed is said first', () => {
+  expect(headVerdicts(score(['a', 'b', 'c']), 2).map((verdict) => verdict.cluster)).toEqual(['a', 'c']);
+  const pooledOnes = analysis(['a', 'b']).metrics.flatMap((metric) => headVerdicts(metric, 2));
+  expect(pooledOnes.map((verdict) => verdict.cluster)).toEqual(['']);
+});
+
 test('all clusters together weigh by their samples; the outlier comes first', () => {
   const [metric] = analysis(['a', 'b']).metrics;
   if (!metric) throw new Error('the fixture has a metric');
   const at = '2026-03-12T14:00:00Z';
   const series = [
-    { cluster: 'a', variant: 'canary', samples: [{ at, value: 1, count: 300 }], thinned: 0 },
-    { cluster: 'b', variant: 'canary', samples: [{ at, value: 5, count: 100 }], thinned: 0 },
+    { cluster: 'a', variant: 'canary', samples: [{ at, value: 1, count: 300 }], thinned: 0, worth: null },
+    { cluster: 'b', variant: 'canary', samples: [{ at, value: 5, count: 100 }], thinned: 0, worth: null },
   ];
 
   expect(pooled({ ...metric, series })[0]?.samples).toEqual([{ at, value: 2, count: 400 }]);

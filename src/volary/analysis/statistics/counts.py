@@ -8,9 +8,10 @@ against the version that happens to run there.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 from volary.analysis.statistics import binomial, ranks
 
@@ -146,93 +147,105 @@ def _convolved(first: Sequence[float], second: Sequence[float]) -> list[float]:
     return total
 
 
-def ratio(blocks: Sequence[Pair]) -> float | None:
+class Sums(NamedTuple):
+    """What effects over blocks are made of: sums of what each block adds, in the order of blocks.
+
+    Whoever asks about many parts of the same blocks works out what each adds only once.
+    """
+
+    blocks: int
+    first_events: float
+    first_exposure: float
+    second_events: float
+    second_exposure: float
+    #: Of Mantel and Haenszel's ratio.
+    above: float
+    below: float
+    #: Of the variance of its logarithm.
+    spread: float
+    #: Of the difference of both rates.
+    weight: float
+    higher: float
+
+
+def addend(pair: Pair) -> Sums:
+    """Return what a block adds to the sums."""
+    first, second = pair.first, pair.second
+    exposure = first.exposure + second.exposure
+    weight = first.exposure * second.exposure / exposure
+    return Sums(
+        1,
+        first.events,
+        first.exposure,
+        second.events,
+        second.exposure,
+        above=first.events * second.exposure / exposure,
+        below=second.events * first.exposure / exposure,
+        spread=pair.events * first.exposure * second.exposure / exposure**2,
+        weight=weight,
+        higher=weight * (first.rate - second.rate),
+    )
+
+
+def added(addends: Iterable[Sums]) -> Sums:
+    """Return the sums over some blocks, of which there has to be one."""
+    return Sums(*map(sum, zip(*addends, strict=True)))
+
+
+def sums(blocks: Iterable[Pair]) -> Sums:
+    """Return what some blocks, of which there has to be one, add up to."""
+    return added(map(addend, blocks))
+
+
+def ratio(sums: Sums) -> float | None:
     """Return how many times the other's rate the first side has; None with no event there.
 
     Over several blocks Mantel and Haenszel's estimate, which no block's own level distorts.
     """
-    above, below = _weighted(blocks)
-    return above / below if below else None
+    return sums.above / sums.below if sums.below else None
 
 
-def _weighted(blocks: Sequence[Pair]) -> tuple[float, float]:
-    totals = [pair.first.exposure + pair.second.exposure for pair in blocks]
-    pairs = list(zip(blocks, totals, strict=True))
-    above = sum(pair.first.events * pair.second.exposure / total for pair, total in pairs)
-    below = sum(pair.second.events * pair.first.exposure / total for pair, total in pairs)
-    return above, below
-
-
-def ratio_interval(
-    blocks: Sequence[Pair], *, confidence: float = 0.95
-) -> tuple[float, float | None]:
+def ratio_interval(sums: Sums, *, confidence: float = 0.95) -> tuple[float, float | None]:
     """Return an interval for `ratio`; None above: there is no upper bound.
 
     One block, or one side without events: Clopper and Pearson's on the share of the events;
     over several blocks, or for thousands of events, Greenland and Robins'.
     """
-    added = _added(blocks)
-    is_one_sided = not round(added.first.events) or not round(added.second.events)
-    if is_one_sided or (len(blocks) == 1 and added.events <= _EXACT):
-        return _exact_interval(added, confidence)
-    above, below = _weighted(blocks)
-    spread = _spread(blocks)
-    reach = _NORMAL.inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (above * below))
+    is_one_sided = not round(sums.first_events) or not round(sums.second_events)
+    events = sums.first_events + sums.second_events
+    if is_one_sided or (sums.blocks == 1 and events <= _EXACT):
+        return _exact_interval(sums, confidence)
+    above, below = sums.above, sums.below
+    reach = _NORMAL.inv_cdf((1 + confidence) / 2) * math.sqrt(sums.spread / (above * below))
     return above / below * math.exp(-reach), above / below * math.exp(reach)
 
 
-def log_ratio(blocks: Sequence[Pair]) -> tuple[float, float]:
+def log_ratio(sums: Sums) -> tuple[float, float]:
     """Return the logarithm of `ratio` and its variance, with half an event more per side."""
-    above, below = _weighted(blocks)
-    added = _added(blocks)
-    total = added.first.exposure + added.second.exposure
-    above += added.second.exposure / total / 2
-    below += added.first.exposure / total / 2
-    half = added.first.exposure * added.second.exposure / total**2
-    return math.log(above / below), (_spread(blocks) + half) / (above * below)
+    total = sums.first_exposure + sums.second_exposure
+    above = sums.above + sums.second_exposure / total / 2
+    below = sums.below + sums.first_exposure / total / 2
+    half = sums.first_exposure * sums.second_exposure / total**2
+    return math.log(above / below), (sums.spread + half) / (above * below)
 
 
-def difference(blocks: Sequence[Pair]) -> tuple[float, float]:
+def difference(sums: Sums) -> tuple[float, float]:
     """Return by how much the first side's rate is higher, and the variance of that.
 
     Blocks weigh as in Mantel and Haenszel's estimates, so that no block's own level distorts. The
     variance is that of sides with one rate: by its own rate a side that has no events, where
     some were to be expected, would seem to be certain of that.
     """
-    weights = [
-        pair.first.exposure * pair.second.exposure / (pair.first.exposure + pair.second.exposure)
-        for pair in blocks
-    ]
-    higher = sum(
-        weight * (pair.first.rate - pair.second.rate)
-        for weight, pair in zip(weights, blocks, strict=True)
-    )
-    added = _added(blocks)
     # Half an event more keeps it above zero.
-    rate = (added.events + 0.5) / (added.first.exposure + added.second.exposure)
-    variance = rate / added.first.exposure + rate / added.second.exposure
-    return higher / sum(weights), variance
+    events = sums.first_events + sums.second_events + 0.5
+    rate = events / (sums.first_exposure + sums.second_exposure)
+    variance = rate / sums.first_exposure + rate / sums.second_exposure
+    return sums.higher / sums.weight, variance
 
 
-def fewest(blocks: Sequence[Pair]) -> float:
+def fewest(sums: Sums) -> float:
     """Return the events of the side that has fewer."""
-    added = _added(blocks)
-    return min(added.first.events, added.second.events)
-
-
-def _spread(blocks: Sequence[Pair]) -> float:
-    return sum(
-        pair.events * pair.first.exposure * pair.second.exposure
-        / (pair.first.exposure + pair.second.exposure) ** 2
-        for pair in blocks
-    )  # fmt: skip
-
-
-def _added(blocks: Sequence[Pair]) -> Pair:
-    return Pair(
-        total([pair.first for pair in blocks]),
-        total([pair.second for pair in blocks]),
-    )
+    return min(sums.first_events, sums.second_events)
 
 
 def total(counts: Sequence[Count]) -> Count:
@@ -240,12 +253,12 @@ def total(counts: Sequence[Count]) -> Count:
     return Count(sum(count.events for count in counts), sum(count.exposure for count in counts))
 
 
-def _exact_interval(pair: Pair, confidence: float) -> tuple[float, float | None]:
-    drawn, rest = round(pair.first.events), round(pair.second.events)
+def _exact_interval(sums: Sums, confidence: float) -> tuple[float, float | None]:
+    drawn, rest = round(sums.first_events), round(sums.second_events)
     outside = (1 - confidence) / 2
     events = drawn + rest
     low = binomial.share_below(drawn, events, outside) if drawn else 0.0
     high = 1 - binomial.share_below(rest, events, outside) if rest else None
-    scale = pair.second.exposure / pair.first.exposure
+    scale = sums.second_exposure / sums.first_exposure
     upper = None if high is None else scale * high / (1 - high)
     return scale * low / (1 - low) if low < 1 else math.inf, upper

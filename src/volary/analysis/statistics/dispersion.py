@@ -41,6 +41,8 @@ _LIMITED_MEMORIES = {0.0: 1.0, 0.4: 1.0}
 _INDEPENDENT = 0.6
 #: More looks than this are taken together in pairs.
 _LOOKS = 128
+#: So many fits are kept: of each cluster one for each side, for both and for their comparison.
+_KEPT = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +218,17 @@ def _fit(
     with_step: bool = True,
 ) -> list[float]:
     """Return how well the looks of all clusters fit each model, which has `part` of its part."""
-    found = [spectra.spectrum(units, with_step=with_step) for units in series]
-    return [
-        math.fsum(one.log_likelihood(part * model.part, model.memory) for one in found)
-        for model in models
-    ]
+    weathers = tuple((part * model.part, model.memory) for model in models)
+    found = [_fits(tuple(units), weathers, with_step=with_step) for units in series]
+    return [math.fsum(column) for column in zip(*found, strict=True)]
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _fits(
+    units: tuple[spectra.Unit, ...], weathers: tuple[tuple[float, float], ...], *, with_step: bool
+) -> list[float]:
+    """Return how well the looks of one cluster fit each weather: a variance and a memory.
+
+    Each cluster is judged by itself and with the others, and asked what would have been found.
+    """
+    return spectra.spectrum(units, with_step=with_step).log_likelihoods(weathers)

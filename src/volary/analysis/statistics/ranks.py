@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from statistics import NormalDist
+from typing import NamedTuple
 
 from volary.model import analysis
 
@@ -253,27 +254,48 @@ def _width(total: int) -> int:
     return (total // 8 + 1) * 8
 
 
+class Weighed(NamedTuple):
+    """A block as estimates over blocks take it.
+
+    Whoever asks about many parts of the same blocks works it out only once.
+    """
+
+    #: How much it says.
+    weight: float
+    superiority: float
+    sizes: tuple[int, int]
+
+
+def weighed(block: RankSum) -> Weighed:
+    """Return what estimates need of a block."""
+    weight = block.first * block.second / (block.first + block.second + 1)
+    return Weighed(weight, block.superiority, (block.first, block.second))
+
+
 def superiority(blocks: Sequence[RankSum]) -> float:
     """Return the chance that the first side is higher, over blocks weighed by what they say."""
-    return sum(
-        share * ranks.superiority for share, ranks in zip(_shares(blocks), blocks, strict=True)
-    )
+    every = list(map(weighed, blocks))
+    return _superiority(_shares(every), every)
 
 
-def estimate(blocks: Sequence[RankSum]) -> tuple[float, float]:
+def _superiority(shares: Sequence[float], blocks: Sequence[Weighed]) -> float:
+    return sum([share * block.superiority for share, block in zip(shares, blocks, strict=True)])
+
+
+def estimate(blocks: Sequence[Weighed]) -> tuple[float, float]:
     """Return the superiority over blocks and its variance, which is never quite zero."""
     # Half a pair towards the middle, so that sides wholly apart do not seem certain.
-    pairs = sum(block.first * block.second for block in blocks)
-    value = superiority(blocks)
+    pairs = sum([first * second for _, _, (first, second) in blocks])
+    shares = _shares(blocks)
+    value = _superiority(shares, blocks)
     inside = (value * pairs + 0.5) / (pairs + 1)
-    return value, _variance_of(_parts(blocks), inside)
+    return value, _variance_of(_parts(shares, blocks), inside)
 
 
-def _parts(blocks: Sequence[RankSum]) -> dict[tuple[int, int], float]:
+def _parts(shares: Sequence[float], blocks: Sequence[Weighed]) -> dict[tuple[int, int], float]:
     """Return the squares of the shares, added up by sizes: most looks have the same."""
     parts: dict[tuple[int, int], float] = {}
-    for share, block in zip(_shares(blocks), blocks, strict=True):
-        sizes = (block.first, block.second)
+    for share, (_, _, sizes) in zip(shares, blocks, strict=True):
         parts[sizes] = parts.get(sizes, 0.0) + share * share
     return parts
 
@@ -284,13 +306,13 @@ def _variance_of(parts: dict[tuple[int, int], float], value: float) -> float:
 
 def deviation(blocks: Sequence[RankSum], value: float) -> float:
     """Return the standard deviation of `superiority` where it is truly `value`."""
-    return math.sqrt(_variance_of(_parts(blocks), value))
+    every = list(map(weighed, blocks))
+    return math.sqrt(_variance_of(_parts(_shares(every), every), value))
 
 
-def _shares(blocks: Sequence[RankSum]) -> list[float]:
-    weights = [block.first * block.second / (block.first + block.second + 1) for block in blocks]
-    total = sum(weights)
-    return [weight / total for weight in weights]
+def _shares(blocks: Sequence[Weighed]) -> list[float]:
+    total = sum([block.weight for block in blocks])
+    return [block.weight / total for block in blocks]
 
 
 def interval(blocks: Sequence[RankSum], *, confidence: float = 0.95) -> tuple[float, float]:
@@ -299,7 +321,9 @@ def interval(blocks: Sequence[RankSum], *, confidence: float = 0.95) -> tuple[fl
     It keeps to 0-1 and has a width also where one side is wholly above the other.
     """
     z = _NORMAL.inv_cdf((1 + confidence) / 2)
-    seen, parts = superiority(blocks), _parts(blocks)
+    every = list(map(weighed, blocks))
+    shares = _shares(every)
+    seen, parts = _superiority(shares, every), _parts(shares, every)
 
     def is_plausible(value: float) -> bool:
         return (value - seen) ** 2 <= z * z * _variance_of(parts, value)

@@ -64,14 +64,15 @@ def from_ranks(
     looks: Iterable[Sequence[ranks.RankSum]], deviation: analysis.Deviation, *, scale: float = 1.0
 ) -> Evidence:
     """Return the evidence that the first side is higher, lower or either; blocks per look."""
-    return _followed(looks, _signed(_TILTS, deviation), _rank_bet, scale=scale)
+    tilts = list(_signed(_TILTS, deviation))
 
+    def bets(block: ranks.RankSum) -> list[float]:
+        total = block.first + block.second + 1
+        excess = (block.u - block.mean) / total
+        variance = block.first * block.second / 12 / total
+        return [tilt * excess - tilt * tilt * variance / 2 for tilt in tilts]
 
-def _rank_bet(block: ranks.RankSum, tilt: float) -> float:
-    total = block.first + block.second + 1
-    excess = (block.u - block.mean) / total
-    variance = block.first * block.second / 12 / total
-    return tilt * excess - tilt * tilt * variance / 2
+    return _followed(looks, _signed(_TILTS, deviation), bets, scale=scale)
 
 
 def from_proportions(
@@ -85,13 +86,14 @@ def from_proportions(
 
     Lower: not at least so many times; either: not the same, where odds have to be 1.
     """
-    allowed = math.log(odds)
-    return _followed(
-        looks,
-        _signed(_LOG_ODDS, deviation),
-        lambda pair, log_odds: _proportion_bet(pair, log_odds, allowed),
-        scale=scale,
-    )
+    allowed, stakes = math.log(odds), _signed(_LOG_ODDS, deviation)
+    tilts = [(log_odds, log_odds + allowed) for log_odds in stakes]
+    strengths = [(*each, math.expm1(each[1]), math.expm1(-each[1])) for each in tilts]
+
+    def bets(pair: counts.Pair) -> list[float]:
+        return _proportion_bets(pair, strengths, allowed)
+
+    return _followed(looks, stakes, bets, scale=scale)
 
 
 def from_rates(
@@ -106,45 +108,60 @@ def from_rates(
     Valid for proportions with a ratio as well; at high ones it sees little.
     """
 
-    def bet(pair: counts.Pair, log_odds: float) -> float:
-        chance = pair.chance(ratio)
-        return pair.first.events * log_odds - pair.events * _log_mean(chance, log_odds)
+    stakes = _signed(_LOG_ODDS, deviation)
+    strengths = [(log_odds, math.expm1(log_odds)) for log_odds in stakes]
 
-    return _followed(looks, _signed(_LOG_ODDS, deviation), bet, scale=scale)
+    def bets(pair: counts.Pair) -> list[float]:
+        first, events, chance = pair.first.events, pair.events, pair.chance(ratio)
+        return [
+            first * log_odds - events * math.log1p(chance * more) for log_odds, more in strengths
+        ]
+
+    return _followed(looks, stakes, bets, scale=scale)
 
 
-def _proportion_bet(pair: counts.Pair, log_odds: float, allowed: float) -> float:
-    """Return the logarithm of the bet; each bound is fair, so the lowest may be taken.
+def _proportion_bets(
+    pair: counts.Pair, strengths: Sequence[tuple[float, float, float, float]], allowed: float
+) -> list[float]:
+    """Return the logarithms of the bets; each bound is fair, so the lowest may be taken.
 
     At other odds than 1 the generating function is M(tilt + allowed) / M(allowed), of which
     the lower one is at least exp(mean * allowed) (Jensen).
+
+    Args:
+        pair: What is bet on.
+        strengths: For each bet the logarithm of its odds, its tilt, and by how much more than 1
+            time (less, if negative) the tilt, and its opposite, multiply.
+        allowed: The logarithm of the odds that are.
     """
-    tilt = log_odds + allowed
-    first, second = pair.first.exposure, pair.second.exposure
+    log1p = math.log1p
+    first, second, drawn = pair.first.exposure, pair.second.exposure, pair.first.events
     total = first + second
     events = min(pair.events, total)
-    share, chance = events / total, first / total
-    bound = min(
-        events * _log_mean(chance, tilt),
-        first * _log_mean(share, tilt),
-        first * tilt + (total - events) * _log_mean(chance, -tilt),
-        events * tilt + second * _log_mean(share, -tilt),
-    )
-    return pair.first.events * log_odds - bound + events * chance * allowed
-
-
-def _log_mean(chance: float, log_odds: float) -> float:
-    return math.log1p(chance * math.expm1(log_odds))
+    share, chance, others = events / total, first / total, total - events
+    usual = events * chance * allowed
+    return [
+        drawn * log_odds
+        - min(
+            events * log1p(chance * more),
+            first * log1p(share * more),
+            first * tilt + others * log1p(chance * less),
+            events * tilt + second * log1p(share * less),
+        )
+        + usual
+        for log_odds, tilt, more, less in strengths
+    ]
 
 
 def above_proportion(
     looks: Iterable[Sequence[counts.Count]], limit: float, *, scale: float = 1.0
 ) -> Evidence:
     """Return the evidence that the true proportion is above `limit` (0: one event shows it)."""
+    strengths = [(odds, math.log1p(limit * math.expm1(odds))) for odds in _LOG_ODDS]
     return _followed(
         looks,
         _LOG_ODDS,
-        lambda count, odds: count.events * odds - count.exposure * _log_mean(limit, odds),
+        lambda count: [count.events * odds - count.exposure * usual for odds, usual in strengths],
         is_impossible=lambda count: limit <= 0 < count.events,
         scale=scale,
     )
@@ -165,10 +182,16 @@ def above_rate(
     looks: Iterable[Sequence[counts.Count]], limit: float, *, scale: float = 1.0
 ) -> Evidence:
     """Return the evidence that the true rate is above `limit` per unit of exposure."""
+    strengths = [(odds, math.expm1(odds)) for odds in _LOG_ODDS]
+
+    def bets(count: counts.Count) -> list[float]:
+        usual = limit * count.exposure
+        return [count.events * odds - usual * more for odds, more in strengths]
+
     return _followed(
         looks,
         _LOG_ODDS,
-        lambda count, odds: count.events * odds - limit * count.exposure * math.expm1(odds),
+        bets,
         is_impossible=lambda count: limit <= 0 < count.events,
         scale=scale,
     )
@@ -178,12 +201,13 @@ def below_rate(
     looks: Iterable[Sequence[counts.Count]], limit: float, *, scale: float = 1.0
 ) -> Evidence:
     """Return the evidence that the true rate is below `limit` per unit of exposure."""
-    return _followed(
-        looks,
-        _LOG_ODDS,
-        lambda count, odds: -count.events * odds - limit * count.exposure * math.expm1(-odds),
-        scale=scale,
-    )
+    strengths = [(odds, math.expm1(-odds)) for odds in _LOG_ODDS]
+
+    def bets(count: counts.Count) -> list[float]:
+        usual = limit * count.exposure
+        return [-count.events * odds - usual * less for odds, less in strengths]
+
+    return _followed(looks, _LOG_ODDS, bets, scale=scale)
 
 
 Block = TypeVar("Block", counts.Pair, counts.Count, ranks.RankSum)
@@ -191,8 +215,8 @@ Block = TypeVar("Block", counts.Pair, counts.Count, ranks.RankSum)
 
 def _followed(
     looks: Iterable[Sequence[Block]],
-    bets: Mapping[float, float],
-    bet: Callable[[Block, float], float],
+    stakes: Mapping[float, float],
+    bets: Callable[[Block], Sequence[float]],
     is_impossible: Callable[[Block], bool] = lambda _: False,
     *,
     scale: float = 1.0,
@@ -200,11 +224,11 @@ def _followed(
     """Follow bets of some strengths, each with its part of what is laid, from look to look.
 
     Most of the stake is laid from the first look on, some of it at each later one; `scale` divides
-    what a look says.
+    what a look says. `bets` are the logarithms of what a block makes of each stake.
     """
-    every = math.fsum(bets.values())
-    shares = [math.log(part / every) for part in bets.values()]
-    stakes: list[float] = [-math.inf] * len(bets)
+    every = math.fsum(stakes.values())
+    shares = [math.log(part / every) for part in stakes.values()]
+    held: list[float] = [-math.inf] * len(shares)
     unlaid, now, best = 1.0, 0.0, 0.0
     for number, blocks in enumerate(looks, 1):
         laid = _FIRST if number == 1 else unlaid * _LATER
@@ -213,14 +237,22 @@ def _followed(
             if is_impossible(block):
                 return Evidence(math.inf, math.inf)
         added = math.log(laid)
-        stakes = [
-            logarithms.of_two(stake, added + share)
-            + sum(min(_MOST, bet(block, strength) / scale) for block in blocks)
-            for stake, share, strength in zip(stakes, shares, bets, strict=True)
+        won = _won(list(map(bets, blocks)), scale) if blocks else [0.0] * len(shares)
+        held = [
+            logarithms.of_two(stake, added + share) + more
+            for stake, share, more in zip(held, shares, won, strict=True)
         ]
-        now = logarithms.total([math.log(unlaid), *stakes])
+        now = logarithms.total([math.log(unlaid), *held])
         best = max(best, now)
     return Evidence(now, best)
+
+
+def _won(said: Sequence[Sequence[float]], scale: float) -> list[float]:
+    """Return what a look makes of each stake: the blocks together, none of them too much."""
+    return [
+        sum([part if (part := bet / scale) < _MOST else _MOST for bet in column])
+        for column in zip(*said, strict=True)
+    ]
 
 
 def _signed(bets: Mapping[float, float], deviation: analysis.Deviation) -> Mapping[float, float]:

@@ -11,8 +11,9 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from volary.analysis.statistics import logarithms
 
@@ -23,9 +24,11 @@ _STEP, _FEWEST, _BEFORE = -6.0, 6, 2
 _FREQUENCIES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One look at one cluster: an excess over what is expected, and the variance it should have."""
+class Unit(NamedTuple):
+    """One look at one cluster: an excess over what is expected, and the variance it should have.
+
+    There are thousands, by which results are found again: hence no dataclass.
+    """
 
     excess: float
     variance: float
@@ -42,27 +45,29 @@ class Spectrum:
     #: The same without the step that explains most; None: too few looks, or none is looked for.
     stepless: Sequence[float] | None = None
 
-    def log_likelihood(self, part: float, memory: float) -> float:
-        """Return how well the looks fit weather, as a logarithm.
+    def log_likelihoods(self, weathers: Iterable[tuple[float, float]]) -> list[float]:
+        """Return how well the looks fit each weather, as a logarithm.
 
         Args:
-            part: The variance of the logarithm of the rate.
-            memory: The correlation of neighbouring looks.
+            weathers: The variance of the logarithm of the rate of each, and its memory: the
+                correlation of neighbouring looks.
         """
-        wanted = [1 + part * self.variance * each for each in _shape(self.looks, memory)]
         numbers = _numbers(self.looks)
-        size = math.fsum(map(operator.mul, numbers, map(math.log, wanted)))
-        found = _fit(size, numbers, self.powers, wanted)
-        if self.stepless is None:
-            return found
-        return logarithms.total((found, _STEP + _fit(size, numbers, self.stepless, wanted)))
-
-
-def _fit(
-    size: float, numbers: Sequence[float], powers: Sequence[float], wanted: Sequence[float]
-) -> float:
-    ratios = map(operator.truediv, map(operator.mul, numbers, powers), wanted)
-    return -(size + math.fsum(ratios)) / 2
+        powers = list(map(operator.mul, numbers, self.powers))
+        stepless = None
+        if self.stepless is not None:
+            stepless = list(map(operator.mul, numbers, self.stepless))
+        found = []
+        for part, memory in weathers:
+            more = part * self.variance
+            wanted = [1 + more * each for each in _shape(self.looks, memory)]
+            size = math.fsum(map(operator.mul, numbers, map(math.log, wanted)))
+            fit = -(size + math.fsum(map(operator.truediv, powers, wanted))) / 2
+            if stepless is not None:
+                beside = -(size + math.fsum(map(operator.truediv, stepless, wanted))) / 2
+                fit = logarithms.total((fit, _STEP + beside))
+            found.append(fit)
+        return found
 
 
 def spectrum(units: Sequence[Unit], *, with_step: bool) -> Spectrum:

@@ -276,16 +276,16 @@ def comparison_numbers(rule: analysis.Rule, blocks: Blocks, p_value: float) -> a
     cells = all_cells(blocks)
     if rule.kind is Kind.VALUE:
         return _rank_numbers(rule, cells, p_value)
-    pairs = paired([cells])[0]
-    first = counts.total([pair.first for pair in pairs])
-    second = counts.total([pair.second for pair in pairs])
-    low, high = counts.ratio_interval(pairs)
+    sums = counts.sums(paired([cells])[0])
+    first = counts.Count(sums.first_events, sums.first_exposure)
+    second = counts.Count(sums.second_events, sums.second_exposure)
+    low, high = counts.ratio_interval(sums)
     return analysis.Numbers(
-        samples=_samples(rule, first, len(pairs)),
-        reference_samples=_samples(rule, second, len(pairs)),
+        samples=_samples(rule, first, sums.blocks),
+        reference_samples=_samples(rule, second, sums.blocks),
         value=first.rate,
         reference=second.rate,
-        effect=counts.ratio(pairs),
+        effect=counts.ratio(sums),
         effect_low=low,
         effect_high=high,
         p_value=p_value,

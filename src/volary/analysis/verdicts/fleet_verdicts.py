@@ -60,10 +60,14 @@ def find_outliers(
             # As they are: what is allowed is another part of each cluster's spread.
             plain = replace(rule, ratio_limit=1.0)
             ranked = {
-                target: evidence.ranked(plain, [cells])[0] for target, cells in measured.items()
+                target: [ranks.weighed(block) for block in evidence.ranked(plain, [cells])[0]]
+                for target, cells in measured.items()
             }
             return _one_by_one(_fit_of_ranks, ranked, chance)
-        paired = {target: evidence.paired([cells])[0] for target, cells in measured.items()}
+        paired = {
+            target: [counts.addend(pair) for pair in evidence.paired([cells])[0]]
+            for target, cells in measured.items()
+        }
         return _one_by_one(_fit_of_pairs, paired, chance)
     if rule.kind is Kind.VALUE:
         return _mostly_outside(rule, measured, now)
@@ -118,16 +122,17 @@ def _fit_of_counts(own: list[counts.Count], others: list[counts.Count]) -> _Fit:
     return _Fit(p_value, pair.first.rate)
 
 
-def _fit_of_ranks(own: list[ranks.RankSum], others: list[ranks.RankSum]) -> _Fit:
+def _fit_of_ranks(own: list[ranks.Weighed], others: list[ranks.Weighed]) -> _Fit:
     (here, variance), (there, other_variance) = ranks.estimate(own), ranks.estimate(others)
     return _fit(here - 0.5, variance, there - 0.5, other_variance)
 
 
-def _fit_of_pairs(own: list[counts.Pair], others: list[counts.Pair]) -> _Fit:
+def _fit_of_pairs(own: list[counts.Sums], others: list[counts.Sums]) -> _Fit:
     """Compare the logarithms of both ratios, or the differences where events are too few."""
-    few = any(counts.fewest(pairs) < _FEW for pairs in (own, others))
+    one, other = counts.added(own), counts.added(others)
+    few = any(counts.fewest(sums) < _FEW for sums in (one, other))
     effect = counts.difference if few else counts.log_ratio
-    (here, variance), (there, other_variance) = effect(own), effect(others)
+    (here, variance), (there, other_variance) = effect(one), effect(other)
     return _fit(here, variance, there, other_variance)
 
 

@@ -9,9 +9,16 @@ before the end of the analysis; passing is known at the end only.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
 
 from volary.model import analysis
 from volary.model.analysis import Result
+
+#: The points that a score can have.
+WHOLE = 100.0
+#: What was told of a score.
+Said = TypeVar("Said")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +62,12 @@ class _Group:
             worth for name, worth in self.worth.items() if not self.standings[name].has_failed
         )
 
+    @property
+    def part(self) -> analysis.ScorePart:
+        return analysis.ScorePart(self.name, self.points, math.fsum(self.worth.values()))
+
     def __str__(self) -> str:
-        whole = math.fsum(self.worth.values())
-        said = f"{self.name} {number(self.points)} of {number(whole)}"
+        said = f"{self.name} {number(self.points)} of {number(self.part.worth)}"
         mine = {name: self.standings[name] for name in self.worth}
         failed = [name for name, standing in mine.items() if standing.has_failed]
         undecided = [name for name, standing in mine.items() if standing.is_open]
@@ -134,7 +144,27 @@ def judge(
         numbers=analysis.Numbers(value=value if groups else None),
         is_final=is_final,
         is_condemned=result is Result.FAIL and any(verdict.is_condemned for verdict in failed),
+        score=analysis.Score(thresholds, tuple(group.part for group in groups)),
     )
+
+
+def at_looks(
+    said: Iterable[tuple[datetime, Said]], looks: Iterable[datetime]
+) -> list[tuple[datetime, Said]]:
+    """Return what the score was at each look, from the first time it was told.
+
+    Args:
+        said: When it was told, and what: only when it changed; of one moment the last counts.
+        looks: When any of its metrics was measured.
+    """
+    told = dict(said)
+    found: list[tuple[datetime, Said]] = []
+    for at in sorted({*looks, *told}):
+        if at in told:
+            found.append((at, told[at]))
+        elif found:
+            found.append((at, found[-1][1]))
+    return found
 
 
 def _is_below(value: float, bound: float) -> bool:

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from statistics import median
 
+from volary.analysis.verdicts import scores
 from volary.cli import console, sparklines
 from volary.model import analysis, json
 
@@ -24,6 +26,21 @@ class Line:
     trouble: str = ""
     #: It is no side of the looks, but a week before them.
     is_before: bool = False
+    #: Of a score, or of a group of metrics: the points that it can have. None: it is measured.
+    worth: float | None = None
+
+    @property
+    def last(self) -> str:
+        """The newest value as it is shown."""
+        last = self.values[-1] if self.values else None
+        shown = "-" if last is None else f"{last:.4g}"
+        return shown if self.worth is None else f"{shown} of {self.worth:.4g}"
+
+    @property
+    def bars(self) -> str:
+        """All of them as a line of bars; points are drawn between none and all there can be."""
+        between = None if self.worth is None else (0.0, self.worth)
+        return sparklines.draw(self.values, between=between)
 
 
 @dataclass(slots=True)
@@ -36,6 +53,10 @@ class JudgedMetric:
     attempt: int = 0
     lines: dict[str, Line] = field(default_factory=dict)
     verdict: json.JsonObject = field(default_factory=dict)
+    #: When it was measured.
+    looks: set[datetime] = field(default_factory=set)
+    #: Where it is a score: when it was told, and the verdict's document.
+    told: list[tuple[datetime, json.JsonObject]] = field(default_factory=list)
 
     @property
     def sentence(self) -> str:
@@ -69,16 +90,51 @@ def read(findings: Iterable[json.JsonObject]) -> list[JudgedMetric]:
             judged = judged_metrics[place] = JudgedMetric(stage, target, metric, attempt)
         if judged.attempt == attempt:
             _add(judged, str(finding["kind"]), finding["document"])
+    for judged in judged_metrics.values():
+        if judged.told:
+            looks = {
+                look
+                for other in judged_metrics.values()
+                if (other.stage, other.target) == (judged.stage, judged.target)
+                for look in other.looks
+            }
+            judged.lines = _of_score(judged.told, looks)
     return [judged_metrics[key] for key in sorted(judged_metrics)]
+
+
+def _of_score(
+    told: Sequence[tuple[datetime, json.JsonObject]], looks: Iterable[datetime]
+) -> dict[str, Line]:
+    """Return the score at each look, and what each group of metrics added to it."""
+    newest = told[-1][1]["score"]
+    bounds = [f"passes from {newest['pass']:g}"]
+    if newest["marginal"] is not None:
+        bounds.append(f"marginal from {newest['marginal']:g}")
+    whole = Line(", ".join(bounds), worth=scores.WHOLE)
+    groups = {
+        part["group"]: Line(str(part["group"]), worth=float(part["worth"]))
+        for part in newest["parts"]
+    }
+    for _, document in scores.at_looks(told, looks):
+        value = document.get("numbers", {}).get("value")
+        whole.values.append(None if value is None else float(value))
+        parts = {part["group"]: float(part["points"]) for part in document["score"]["parts"]}
+        for name, line in groups.items():
+            line.values.append(parts.get(name))
+    # No group has this name: what it is called is not shown.
+    return {"": whole, **groups}
 
 
 def _add(judged: JudgedMetric, kind: str, document: json.JsonObject) -> None:
     if kind == _VERDICT:
         judged.verdict = document
+        if "score" in document:
+            judged.told.append((datetime.fromisoformat(document["time"]), document))
     # A budget's measurement is of another stretch of time, and bounds of buckets are no values; the
     # sentence says what they come to.
     if kind != _MEASUREMENT or document.get("role") in (analysis.Role.BUDGET, analysis.Role.BUCKET):
         return
+    judged.looks.add(datetime.fromisoformat(document["time"]))
     variant = str(document.get("variant", ""))
     is_before = document.get("role") == analysis.Role.HISTORY
     line = judged.lines.setdefault(variant, Line(variant, is_before=is_before))
@@ -109,12 +165,11 @@ def table(judged_metrics: Sequence[JudgedMetric]) -> list[str]:
             rows.append((judged.metric, judged.target, "", "", "", shown, judged.result, ""))
         first = True
         for line in judged.lines.values():
-            last = line.values[-1] if line.values else None
-            shown = "-" if last is None else f"{last:.4g}"
             head = (judged.metric, judged.target) if first else ("", "")
-            tail = (str(line.failed), shown, judged.result or "-") if first else ("", shown, "")
-            row = (*head, line.variant, str(len(line.values)), *tail, sparklines.draw(line.values))
-            rows.append(row)
+            failed = str(line.failed) if first and line.worth is None else ""
+            result = (judged.result or "-") if first else ""
+            looks = str(len(line.values))
+            rows.append((*head, line.variant, looks, failed, line.last, result, line.bars))
             first = False
     return list(console.aligned(rows))
 

@@ -26,6 +26,8 @@ _NUMBERS = {
     "detectable": "would have been found",
     "looks": "looks",
 }
+#: Of these none is nothing that is told.
+_COUNTS = frozenset({"samples", "reference_samples", "looks"})
 #: Results as the API has them, with how they are said; others are shown as they are.
 _RESULTS = {
     "success": "pass",
@@ -34,11 +36,13 @@ _RESULTS = {
     "running": "pass so far",
 }
 _FAILED = "failure"
+#: The unit of a score.
+_POINTS = "points"
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --s0: #c2410c; --s1: #2563eb; --s2: #15803d;
-  --s3: #7c3aed; }
+  --s3: #7c3aed; --s4: #be185d; --s5: #57534e; }
 @media (prefers-color-scheme: dark) { :root { --s0: #fb923c; --s1: #60a5fa; --s2: #4ade80;
-  --s3: #a78bfa; } }
+  --s3: #a78bfa; --s4: #f472b6; --s5: #a8a29e; } }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3 { font-size: 1rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
@@ -51,13 +55,17 @@ code { overflow-wrap: anywhere; white-space: pre-wrap; }
 figure { margin: 0; } figcaption { font-size: .85rem; }
 svg { width: 100%; height: auto; } svg text { font-size: 11px; fill: currentColor; }
 svg .end { text-anchor: end; } .axis { stroke: var(--line); fill: none; }
-.bound { stroke: #dc2626; stroke-dasharray: 4 3; fill: none; }
+.bound { stroke: #dc2626; stroke-dasharray: 4 3; fill: none; } .bound.soft { stroke: #d97706; }
+svg .said { font-size: 10px; opacity: .8; }
 .side { fill: none; stroke-width: 1.5; }
 .side.s0 { stroke: var(--s0); } .side.s1 { stroke: var(--s1); } .side.s2 { stroke: var(--s2); }
-.side.s3 { stroke: var(--s3); } circle.s0, b.s0 { fill: var(--s0); color: var(--s0); }
+.side.s3 { stroke: var(--s3); } .side.s4 { stroke: var(--s4); } .side.s5 { stroke: var(--s5); }
+circle.s0, b.s0 { fill: var(--s0); color: var(--s0); }
 circle.s1, b.s1 { fill: var(--s1); color: var(--s1); }
 circle.s2, b.s2 { fill: var(--s2); color: var(--s2); }
 circle.s3, b.s3 { fill: var(--s3); color: var(--s3); }
+circle.s4, b.s4 { fill: var(--s4); color: var(--s4); }
+circle.s5, b.s5 { fill: var(--s5); color: var(--s5); }
 .failure { color: #dc2626; font-weight: 600; } .success { color: #15803d; font-weight: 600; }
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -157,7 +165,7 @@ def _table(verdicts: Sequence[json.JsonObject]) -> Iterator[str]:
     shown = [
         key
         for key in _NUMBERS
-        if any(_numbers(verdict).get(key) is not None for verdict in verdicts)
+        if any(_is_told(key, _numbers(verdict).get(key)) for verdict in verdicts)
     ]
     yield '<div class="wide"><table><thead><tr>'
     heads = ["cluster", "verdict", "at", "why", *(_NUMBERS[key] for key in shown)]
@@ -173,6 +181,11 @@ def _table(verdicts: Sequence[json.JsonObject]) -> Iterator[str]:
             yield f'<td class="number">{text(_figure(_numbers(verdict).get(key)))}</td>'
         yield "</tr>"
     yield "</tbody></table></div>"
+
+
+def _is_told(key: str, value: object) -> bool:
+    """Say whether a number says something: a verdict on a score rests on no samples of its own."""
+    return value is not None and not (key in _COUNTS and value == 0)
 
 
 def _numbers(verdict: json.JsonObject) -> Mapping[str, object]:
@@ -199,28 +212,43 @@ def _chart(
         )
         for side in series
     ]
-    bounds = [svg_charts.Bound(name, value) for name, value in _bounds(metric)]
+    bounds = list(_bounds(metric))
     title = f"{metric['metric']} on {cluster}"
     drawn = svg_charts.draw(title, lines, bounds, _writer(str(metric["unit"])))
     yield f"<figure>{drawn}<figcaption>{text(cluster)}:"
     for number, side in enumerate(series):
         place = min(number, svg_charts.SIDES - 1)
-        thinned = f", {int(side['thinned'])} more not drawn" if side["thinned"] else ""
-        count = f" ({len(side['samples'])} measurements{thinned})"
-        yield f' <b class="s{place}">{text(side["variant"])}</b>{text(count)}'
+        yield f' <b class="s{place}">{text(side["variant"])}</b> {text(_of_side(side))}'
     yield f"{'' if drawn else ', without a number'}</figcaption></figure>"
 
 
-def _bounds(metric: json.JsonObject) -> Iterator[tuple[str, float]]:
-    for key, name in (("least", "at least"), ("most", "at most")):
-        value = metric["bounds"][key]
-        if value is not None:
-            yield name, float(value)
+def _of_side(side: json.JsonObject) -> str:
+    """Say how much was measured of a side; of a score how many of its points there are."""
+    thinned = f", {int(side['thinned'])} more not drawn" if side["thinned"] else ""
+    if side["worth"] is not None:
+        last = side["samples"][-1]["value"] if side["samples"] else None
+        return f"{'–' if last is None else _point(last)} of {_point(side['worth'])}{thinned}"
+    return f"({len(side['samples'])} measurements{thinned})"
+
+
+def _bounds(metric: json.JsonObject) -> Iterator[svg_charts.Bound]:
+    bounds, is_score = metric["bounds"], metric["unit"] == _POINTS
+    for key, name in (
+        ("least", "passes from" if is_score else "at least"),
+        ("most", "at most"),
+        ("marginal", "marginal from"),
+    ):
+        if bounds[key] is not None:
+            yield svg_charts.Bound(name, float(bounds[key]), is_soft=key == "marginal")
 
 
 def _bounds_in_words(metric: json.JsonObject) -> Iterator[str]:
     write = _writer(str(metric["unit"]))
-    yield from (f"{name} {write(value)}" for name, value in _bounds(metric))
+    yield from (f"{bound.name} {write(bound.value)}" for bound in _bounds(metric))
+
+
+def _point(value: float) -> str:
+    return f"{value:.4g}"
 
 
 def _writer(unit: str) -> Callable[[float], str]:

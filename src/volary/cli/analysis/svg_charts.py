@@ -17,7 +17,7 @@ _WIDTH, _HEIGHT = 420, 150
 #: Of the drawing inside its labels.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 8, 22
 #: So many sides have a class of their own; further ones look like the last.
-SIDES = 4
+SIDES = 6
 _SHORTEST = timedelta(seconds=1)
 
 
@@ -36,6 +36,8 @@ class Bound:
 
     name: str
     value: float
+    #: Beyond it nothing is decided yet; another bound decides.
+    is_soft: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +120,14 @@ def _axes(frame: _Frame, written: Callable[[float], str]) -> Iterator[str]:
 def _bound(frame: _Frame, bound: Bound, written: Callable[[float], str]) -> str:
     if not _is_number(bound.value):
         return ""
-    y = frame.height(bound.value)
+    y, right = frame.height(bound.value), _WIDTH - _RIGHT
     said = text(f"{bound.name} {written(bound.value)}")
+    kind = "bound soft" if bound.is_soft else "bound"
+    # A soft bound is below the one that decides, and so are its words.
+    words = min(y + 12, _HEIGHT - _BOTTOM) if bound.is_soft else max(y - 4, _TOP + 10)
     return (
-        f'<path class="bound" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"><title>{said}</title></path>'
+        f'<path class="{kind}" d="M{_LEFT} {y:.1f}H{right}"><title>{said}</title></path>'
+        f'<text x="{_LEFT + 4}" y="{words:.1f}" class="said">{said}</text>'
     )
 
 

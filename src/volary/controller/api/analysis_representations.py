@@ -22,11 +22,14 @@ class Series(representations.Representation, frozen=True):
     """What one side measured on one cluster."""
 
     cluster: str
-    #: ``primary``, ``canary`` or ``baseline``.
+    #: ``primary``, ``canary`` or ``baseline``; of a score what it is made of.
     variant: str
     samples: tuple[Sample, ...]
     #: Samples left out so that the chart stays readable.
     thinned: int
+    #: Of a score, or of a group of metrics, by whose name it goes as the variant: the points that
+    #: it can have; none: it is the side of a metric.
+    worth: float | None
 
 
 class Bounds(representations.Representation, frozen=True):
@@ -34,6 +37,8 @@ class Bounds(representations.Representation, frozen=True):
 
     least: float | None
     most: float | None
+    #: Of a score: below `least`, and not below this, it is measured until the end and fails then.
+    marginal: float | None
 
 
 class MetricVerdict(representations.Representation, frozen=True):
@@ -66,8 +71,8 @@ class MetricAnalysis(representations.Representation, frozen=True):
     stage: str
     metric: str
     query: str
-    #: ``ratio``, ``perSecond``, ``percent``, ``milliseconds``, ``cores`` or ``bytes``; empty: as
-    #: the query has it.
+    #: ``ratio``, ``perSecond``, ``percent``, ``milliseconds``, ``cores``, ``bytes`` or ``points``;
+    #: empty: as the query has it.
     unit: str
     bounds: Bounds
     series: tuple[Series, ...]

@@ -8,10 +8,10 @@ here fails for it.
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import cast
+from typing import TypeVar, cast
 
 from volary.analysis.metering import bucket_queries, meters, query_names, query_templates
 from volary.analysis.verdicts import (
@@ -22,6 +22,7 @@ from volary.analysis.verdicts import (
     rule_verdicts,
     scores,
 )
+from volary.concurrency import work_threads
 from volary.engine import executor
 from volary.model import analysis, errors, json
 from volary.model.objects import manifest
@@ -42,6 +43,8 @@ _ANY_INTERVAL = re.compile(r"\{\{\s*interval\s*\}\}")
 _BUCKET_LOOKS = 5
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
+
+Judged = TypeVar("Judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +94,46 @@ def _before(history: analysis.History, number: int) -> str:
     return f"{clauses.span(number * history.offset)} before"
 
 
-#: What a verdict over clusters depends on, by target: how much was measured since when, and
-#: whether the end or the deadline is over.
-_Basis = Mapping[str, tuple[int, datetime, bool, bool]]
+#: What a judgement over clusters depends on, of each: its name, how much was measured since when,
+#: and whether the end or the deadline is over.
+_Basis = frozenset[tuple[str, int, datetime, bool, bool]]
 
 
 def _basis(known: Mapping[str, analysis.Series], at: datetime) -> _Basis:
-    return {
-        target: (
+    return frozenset(
+        (
+            target,
             sum(measurement.time <= at for measurement in series.measurements),
             series.started,
             at >= series.ends,
             at >= series.deadline,
         )
         for target, series in known.items()
-    }
+    )
+
+
+def newest(known: Mapping[str, analysis.Series], at: datetime) -> datetime:
+    """Return when the newest look was, if that is after `at`.
+
+    Clusters begin a few milliseconds apart, so the same look has several times.
+    """
+    times = [one.measurements[-1].time for one in known.values() if one.measurements]
+    return max([at, *times])
+
+
+async def work_out(
+    rule: analysis.Rule, series: Iterable[analysis.Series], judge: Callable[[], Judged]
+) -> Judged:
+    """Return what the series of a rule come to: where they are long, or many, from a thread.
+
+    Each measurement takes a tenth of a millisecond, so a hundred clusters would hold the loop for
+    half a second.
+
+    Raises:
+        work_limits.TookTooLongError: It took more processor time than anything may.
+    """
+    measurements = range(sum(len(one.measurements) for one in series))
+    return await work_threads.run_many(measurements, f"judging {rule.name}", judge)
 
 
 @dataclass(slots=True)
@@ -234,37 +262,62 @@ class Judge:
         known, target = await self._known(rule, number), self.context.target
         if rule.decider is analysis.Decider.PER_CLUSTER:
             # The others' numbers are only for show: judged when there is something to show.
-            alone = rule_verdicts.judge(self.own_rule(rule), known[target], at)
+            own, series = self.own_rule(rule), known[target]
+            alone = await work_out(rule, [series], lambda: rule_verdicts.judge(own, series, at))
             if not self._is_news(rule, alone):
                 return alone
         else:
-            # Clusters begin a few milliseconds apart, so the same look has several times.
-            newest = [
-                cluster_series.measurements[-1].time
-                for cluster_series in known.values()
-                if cluster_series.measurements
-            ]
-            at = max([at, *newest])
-        judged = self._judged(rule, known, at)
+            at = newest(known, at)
+        clusters = self.context.clusters
+        judged = await self.together(
+            rule,
+            known,
+            at,
+            "judged",
+            lambda: fleet_verdicts.judge(rule, known, at, clusters=clusters),
+        )
         decided = judged.decided[target]
         if self._is_news(rule, decided):
             self._told[rule.name] = (decided.result, decided.is_final)
             self.publish(decided, judged.own[target], judged.pooled, at)
         return decided
 
-    def _judged(
-        self, rule: analysis.Rule, known: Mapping[str, analysis.Series], at: datetime
-    ) -> analysis.FleetVerdict:
-        """Judge the fleet, once for all clusters that know the same."""
-        rendezvous, topic = self.context.rendezvous, f"{LAST_ANALYSIS} {rule.name} judged"
-        basis = _basis(known, at)
+    async def together(
+        self,
+        rule: analysis.Rule,
+        known: Mapping[str, analysis.Series],
+        at: datetime,
+        what: str,
+        judge: Callable[[], Judged],
+    ) -> Judged:
+        """Return what the clusters' series come to, once for all clusters that know the same.
+
+        Args:
+            rule: That of the stage.
+            known: What was measured for it, by cluster.
+            at: What was measured later does not count.
+            what: Tells apart what is asked of the same series: it names the type of the answer.
+            judge: Works it out.
+
+        Raises:
+            work_limits.TookTooLongError: It took more processor time than anything may.
+        """
+        rendezvous, target = self.context.rendezvous, self.context.target
+        topic, basis = f"{LAST_ANALYSIS} {rule.name} {what}", _basis(known, at)
         for said in rendezvous.said(topic).values():
-            other, judged = cast("tuple[_Basis, analysis.FleetVerdict]", said)
+            other, judged = cast("tuple[_Basis, Judged]", said)
             if other == basis:
                 return judged
-        judged = fleet_verdicts.judge(rule, known, at, clusters=self.context.clusters)
-        rendezvous.post(self.context.target, topic, (basis, judged))
-        return judged
+
+        async def judge_and_say() -> Judged:
+            judged = await work_out(rule, known.values(), judge)
+            rendezvous.post(target, topic, (basis, judged))
+            return judged
+
+        key = (rendezvous.id, topic, basis)
+        shared = await self.context.once.do(key, target, judge_and_say)
+        assert shared is not None  # it waits for the result
+        return shared.value
 
     def publish(
         self,

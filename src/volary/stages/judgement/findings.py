@@ -1,5 +1,6 @@
 """What an analysis found, as documents: stored, shown, and read again after a restart."""
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -42,7 +43,11 @@ def key(attempt: int, kind: str, metric: str, document: Mapping[str, object]) ->
     """
     if "time" not in document:
         return ""
-    parts = (document.get(name, "") for name in _KEYS.get(kind, ()))
+    parts = [document.get(name, "") for name in _KEYS.get(kind, ())]
+    if "score" in document:
+        # It changes with each of its metrics, several of which are judged at one moment.
+        sentence = str(document.get("sentence", "")).encode("utf-8", "replace")
+        parts.append(hashlib.blake2s(sentence, digest_size=8).hexdigest())
     return "|".join(map(str, (attempt, kind, metric, *parts)))
 
 
@@ -56,7 +61,7 @@ def of_verdict(
     verdict: analysis.Verdict, own: analysis.Verdict, pooled: analysis.Verdict, at: datetime
 ) -> json.JsonObject:
     """Return the document of a verdict: what decides, what the cluster's own data and all say."""
-    return {
+    document: json.JsonObject = {
         "metric": verdict.metric,
         "time": at.isoformat(),
         "target": own.target,
@@ -72,6 +77,17 @@ def of_verdict(
             "numbers": _of_numbers(pooled.numbers),
         },
         "outliers": list(pooled.outliers),
+    }
+    if verdict.score is not None:
+        document["score"] = _of_score(verdict.score)
+    return document
+
+
+def _of_score(score: analysis.Score) -> json.JsonObject:
+    return {
+        "pass": score.thresholds.least,
+        "marginal": score.thresholds.marginal,
+        "parts": [asdict(part) for part in score.parts],
     }
 
 

@@ -101,26 +101,35 @@ class _MetricChecks:
         verdict = await self.judge.verdict(rule, at, self.round)
         if verdict.result is analysis.Result.FAIL:
             return Finding(Result.CONDEMNED, verdict.sentence)
-        last = of_series(rule, [self.judge.series(rule)])
+        last = await self._newest(rule)
         if last.is_empty:
             return of_look(rule, last)
         missing = verdict.result is analysis.Result.INCONCLUSIVE
         return Finding(Result.UNKNOWN, verdict.sentence) if missing else PASSED
 
     async def _by_the_newest(self, rule: analysis.Rule, at: datetime) -> Finding:
-        clusters = self.judge.context.clusters
-        own = of_look(rule, of_series(self.judge.own_rule(rule), [self.judge.series(rule)]))
+        own = of_look(rule, await self._newest(self.judge.own_rule(rule)))
         if self._is_only_shown(rule, own):
             return own
         # Told to whoever looks at the analysis, also when it decides nothing.
         await self.judge.verdict(rule, at, self.round)
         if rule.decider is analysis.Decider.PER_CLUSTER:
             return own
-        known = list(self.judge.known_series(rule).values())
-        whole = fleet_verdicts.pooled_rule(rule, len(known), max(clusters, len(known)))
-        pooled = of_look(rule, of_series(whole, known))
+        known = self.judge.known_series(rule)
+        clusters = max(self.judge.context.clusters, len(known))
+        whole, every = fleet_verdicts.pooled_rule(rule, len(known), clusters), list(known.values())
+        newest = cluster_judges.newest(known, at)
+        look = await self.judge.together(
+            rule, known, newest, "newest look", lambda: of_series(whole, every)
+        )
+        pooled = of_look(rule, look)
         both = rule.decider is analysis.Decider.BOTH
         return own if both and own.result > pooled.result else pooled
+
+    async def _newest(self, rule: analysis.Rule) -> analysis.Check:
+        """Return the newest look of a rule at this cluster, judged."""
+        series = [self.judge.series(rule)]
+        return await cluster_judges.work_out(rule, series, lambda: of_series(rule, series))
 
     def _is_only_shown(self, rule: analysis.Rule, own: Finding) -> bool:
         """Say whether a verdict would decide nothing and can hardly be news.

@@ -141,6 +141,8 @@ class MeasuringContext:
     clusters: int = 1
     #: The same stage on the other clusters.
     rendezvous: rendezvouses.Rendezvous = field(default_factory=rendezvouses.Rendezvous)
+    #: Shared by all tasks of the run.
+    once: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
     options: Options = field(default_factory=Options)
 
 
@@ -159,8 +161,6 @@ class StageContext(MeasuringContext):
     #: Namespaces Volary may work in on this cluster; empty: all.
     namespaces: tuple[str, ...] = ()
     run: RunEnvironment = field(default_factory=RunEnvironment)
-    #: Shared by all tasks of the run.
-    once: single_flight.SingleFlight = field(default_factory=single_flight.SingleFlight)
     #: What this attempt remembers over a restart.
     task_state: task_states.TaskState = field(default_factory=task_states.TaskState)
     #: Of the routes on this cluster.

@@ -55,9 +55,9 @@ def test_an_effect_that_stays_the_same_and_the_unit_change_nothing(
 def test_direction_and_the_way_of_time_change_nothing(
     values: list[float], memory: float, part: float
 ) -> None:
-    plain = spectra.spectrum(units(values), with_step=False).log_likelihood(part, memory)
+    plain = spectra.spectrum(units(values), with_step=False).log_likelihoods([(part, memory)])
     for others in ([-value for value in values], values[::-1]):
-        found = spectra.spectrum(units(others), with_step=False).log_likelihood(part, memory)
+        found = spectra.spectrum(units(others), with_step=False).log_likelihoods([(part, memory)])
         assert found == pytest.approx(plain, abs=1e-6)
 
 
@@ -66,7 +66,7 @@ def test_without_a_memory_the_likelihood_is_that_of_the_normal_distribution(
     values: list[float], part: float
 ) -> None:
     """Of what is left without the mean, apart from what does not depend on the weather."""
-    found = spectra.spectrum(units(values), with_step=False).log_likelihood(part, 0.0)
+    [found] = spectra.spectrum(units(values), with_step=False).log_likelihoods([(part, 0.0)])
 
     deviation = math.sqrt(2 * (1 + 2 * part))
     mean = sum(values) / len(values)
@@ -91,7 +91,8 @@ def test_one_step_is_no_weather_and_several_are() -> None:
         """Whether weather is less likely than none."""
         looks = units([level + generator.gauss(0, 1) for level in levels], 1.0)
         found = spectra.spectrum(looks, with_step=True)
-        return found.log_likelihood(10, 0.95) < found.log_likelihood(0, 0)
+        weather, none = found.log_likelihoods([(10, 0.95), (0, 0)])
+        return weather < none
 
     assert fits([0.0] * 30)
     assert fits([0.0] * 20 + [6.0] * 10)

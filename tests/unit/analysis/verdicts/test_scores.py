@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -55,6 +56,30 @@ def test_all_that_pass_have_100() -> None:
     assert found.sentence == (
         "score on us: 100 of 100, 80 passes: errors 60 of 60; latency 40 of 40"
     )
+
+
+def test_the_verdict_says_what_each_group_adds_and_what_the_score_is_held_to() -> None:
+    found = judge(WEIGHED, RULES, {"4xx": PASS, "5xx": FAIL})
+
+    assert found.score == analysis.Score(
+        THRESHOLDS,
+        (
+            analysis.ScorePart("errors", pytest.approx(15), pytest.approx(60)),
+            analysis.ScorePart("latency", pytest.approx(40), pytest.approx(40)),
+        ),
+    )
+
+
+def test_between_two_words_the_score_is_what_it_was() -> None:
+    first, second = (datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in (1, 3))
+    looks = [datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in range(5)]
+
+    said = [(first, "first"), (second, "overtaken"), (second, "second")]
+    found = scores.at_looks(said, looks)
+
+    assert found == list(zip(looks[1:], ["first", "first", "second", "second"], strict=True))
+    assert scores.at_looks([], looks) == []
+    assert scores.at_looks(said, []) == [(first, "first"), (second, "second")]
 
 
 def test_a_metric_counts_with_its_part_of_its_group() -> None:

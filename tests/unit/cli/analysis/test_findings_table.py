@@ -8,9 +8,14 @@ from volary.cli import sparklines
 from volary.cli.analysis import findings_table
 
 
+def time(number: int) -> str:
+    return f"2026-01-01T12:{number:02}:00+00:00"
+
+
 def measurement(number: int, value: object, *, target: str = "us", **more: Any) -> dict[str, Any]:
     """A finding as the API gives it."""
     document = {
+        "time": time(number),
         "query": "q",
         "variant": "canary",
         "role": "judged",
@@ -82,21 +87,62 @@ def test_a_week_that_nobody_knows_of_is_named() -> None:
     ]
 
 
-def test_a_score_has_a_row_and_its_sentence_comes_first() -> None:
-    score = verdict("pass", "score on us: 70 of 100", isFinal=True, numbers={"value": 70.0})
+def score(number: int, value: float, *points: float, **document: Any) -> dict[str, Any]:
+    """A verdict on a score of two groups, worth 70 and 30."""
+    parts = [
+        {"group": group, "points": reached, "worth": worth}
+        for group, reached, worth in zip(("errors", "minor"), points, (70.0, 30.0), strict=True)
+    ]
+    found = verdict(
+        "pass",
+        f"score on us: {value:g} of 100",
+        time=time(number),
+        numbers={"value": value},
+        score={"pass": 60.0, "marginal": 40.0, "parts": parts},
+        **document,
+    )
+    return {**found, "metric": "score"}
+
+
+def test_a_score_is_drawn_over_the_looks_with_its_bounds_and_the_parts_of_its_groups() -> None:
+    """It is told only when it changes, and by each metric of a look."""
     judged = findings_table.read([
-        measurement(1, 0.2),
+        *(measurement(number, 0.2) for number in range(1, 7)),
         verdict("fail", "errors on us: too many", isFinal=True, isScored=True),
-        {**score, "metric": "score"},
+        score(2, 100.0, 70.0, 30.0),
+        score(4, 100.0, 70.0, 30.0),
+        score(4, 70.0, 70.0, 0.0),
+        score(6, 70.0, 70.0, 0.0, isFinal=True),
     ])  # fmt: skip
 
-    rows = [row.split() for row in findings_table.table(judged)]
-    assert ["score", "us", "70", "pass"] in rows
-    assert rows[1][-3:-1] == ["fail", "(scored)"]
+    table = findings_table.table(judged)
+    head, errors, *rows = (line.split() for line in table)
+    assert head[:4] == ["METRIC", "CLUSTER", "VARIANT", "LOOKS"]
+    assert errors[-3:-1] == ["fail", "(scored)"]
+    assert [" ".join(row) for row in rows] == [
+        "score us passes from 60, marginal from 40 5 70 of 100 pass ██▆▆▆",
+        "errors 5 70 of 70 █████",
+        "minor 5 0 of 30 ██▁▁▁",
+    ]
     assert findings_table.sentences(judged) == [
         "pass: score on us: 70 of 100",
         "fail (scored): errors on us: too many",
     ]
+
+
+def test_a_score_of_nothing_has_bounds_alone() -> None:
+    bounds = {"pass": 60.0, "marginal": None, "parts": []}
+    judged = findings_table.read(
+        [
+            {
+                **verdict("pass", "score on us: nothing", time=time(1), numbers={}, score=bounds),
+                "metric": "score",
+            }
+        ]
+    )
+
+    [_, row] = findings_table.table(judged)
+    assert " ".join(row.split()) == "score us passes from 60 1 - of 100 pass so far ·"
 
 
 @pytest.mark.parametrize(

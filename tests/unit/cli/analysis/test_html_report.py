@@ -28,7 +28,13 @@ def at(number: int) -> str:
 
 def series(cluster: str, variant: str, values: list[float | None]) -> dict[str, Any]:
     samples = [{"at": at(i), "value": value, "count": 100.0} for i, value in enumerate(values)]
-    return {"cluster": cluster, "variant": variant, "samples": samples, "thinned": 0}
+    return {
+        "cluster": cluster,
+        "variant": variant,
+        "samples": samples,
+        "thinned": 0,
+        "worth": None,
+    }
 
 
 def report(word: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
@@ -56,7 +62,7 @@ def report(word: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
         "metric": f"errors{word}",
         "query": f"sum(errors){word}",
         "unit": "ratio",
-        "bounds": {"least": None, "most": 0.01},
+        "bounds": {"least": None, "most": 0.01, "marginal": None},
         "series": [
             series(f"eu{word}", f"canary{word}", [0.01, None, 0.05, 0.06]),
             series(f"eu{word}", f"primary{word}", [0.01, 0.01, 0.01, 0.01]),
@@ -195,6 +201,36 @@ def test_a_metric_without_measurements_has_its_sentence_alone() -> None:
     assert "errors on eu: 5 % of 1 % allowed" in page
     assert "<svg" not in page
     assert "Nothing was measured" in html_report.page(run, analysis, metric="other")
+
+
+def test_a_score_has_its_picture_with_both_bounds_and_the_parts_of_its_groups() -> None:
+    run, analysis = report()
+    parts = {"score": (100.0, [100, 70]), "errors": (70.0, [70, 70]), "minor": (30.0, [30, 0])}
+    analysis["metrics"] = [
+        {
+            **analysis["metrics"][0],
+            "metric": "score",
+            "unit": "points",
+            "bounds": {"least": 80.0, "most": None, "marginal": 60.0},
+            "series": [
+                {**series("us", name, values), "worth": worth}
+                for name, (worth, values) in parts.items()
+            ],
+        }
+    ]
+    page = html_report.page(run, analysis)
+    shown = " ".join(" ".join(Reader(page).texts).split())
+
+    for said in (
+        "passes from 80; marginal from 60",
+        "us: score 70 of 100 errors 70 of 70 minor 0 of 30",
+        "score at 12:01:00: 70",
+        "minor at 12:00:00: 30",
+    ):
+        assert said in shown, said
+    drawn = [element for element in Reader(page).elements if element[0] == "path"]
+    kinds = [element[1].partition("=")[2] for element in drawn if "axis" not in element[1]]
+    assert kinds == ["bound", "bound soft", "side s0", "side s1", "side s2"]
 
 
 @given(

@@ -21,7 +21,15 @@ async def _fill(world: server_world.Served) -> None:
         return records.Finding("run-web", "1-K8S_SYNC", target, 1, at, kind, "errors", document)
 
     made = [
-        finding("measurement", target, number, values=[number / 10], variant="canary", query="q")
+        finding(
+            "measurement",
+            target,
+            number,
+            time=f"2026-01-01T12:0{number}:00+00:00",
+            values=[number / 10],
+            variant="canary",
+            query="q",
+        )
         for number in range(3)
         for target in ("us", "eu")
     ]
@@ -51,7 +59,12 @@ async def test_findings_are_paged_and_filtered(tmp_path: Path) -> None:
 
     assert len(seen) == 7
     assert [each["position"] for each in seen] == sorted(each["position"] for each in seen)
-    assert seen[0]["document"] == {"values": [0.0], "variant": "canary", "query": "q"}
+    assert seen[0]["document"] == {
+        "time": "2026-01-01T12:00:00+00:00",
+        "values": [0.0],
+        "variant": "canary",
+        "query": "q",
+    }
     assert [each["document"]["sentence"] for each in verdicts["items"]] == [
         "errors on eu: too many"
     ]

@@ -413,10 +413,10 @@ async def test_verdicts_over_clusters_depend_on_what_is_known() -> None:
         return analysis.Series(PERIOD.started, PERIOD.ends, PERIOD.deadline, "us", measured)
 
     basis, at = cluster_judges._basis, START + 2 * MINUTE
-    assert basis({"us": series(1, 2)}, at) == {"us": (2, START, False, False)}
+    assert basis({"us": series(1, 2)}, at) == {("us", 2, START, False, False)}
     assert basis({"us": series(1, 2, 3)}, at) == basis({"us": series(1, 2)}, at)
-    assert basis({"us": series(1)}, PERIOD.ends) == {"us": (1, START, True, False)}
-    assert basis({"us": series(1)}, PERIOD.deadline) == {"us": (1, START, True, True)}
+    assert basis({"us": series(1)}, PERIOD.ends) == {("us", 1, START, True, False)}
+    assert basis({"us": series(1)}, PERIOD.deadline) == {("us", 1, START, True, True)}
 
 
 async def opened(**given: Any) -> cluster_judges.Judge:

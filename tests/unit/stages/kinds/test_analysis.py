@@ -17,6 +17,7 @@ from volary.model.objects import manifest
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages, stage_kind, waiting_stages
 from volary.stages import registry
+from volary.stages.judgement import findings
 from volary.stages.kinds import analysis as kind_analysis
 from volary.stages.runtime import contexts, execution, rendezvouses, task_states
 
@@ -283,7 +284,19 @@ async def test_a_score_lets_a_minor_metric_fail_and_says_so() -> None:
     documents = [(metric, document) for kind, metric, document in world.report.findings
                  if kind == "verdict"]  # fmt: skip
     assert all(document.get("isScored") for metric, document in documents if metric != "score")
-    newest = [document for metric, document in documents if metric == "score"][-1]
+    told = [document for metric, document in documents if metric == "score"]
+    # Both metrics of a look change it, and each time it is kept.
+    assert len({findings.key(1, "verdict", "score", each) for each in told}) == len(told) == 3
+    assert {each["time"] for each in told[:2]} == {told[0]["time"]}
+    newest = told[-1]
+    assert newest["score"] == {
+        "pass": 60,
+        "marginal": 40,
+        "parts": [
+            {"group": "errors", "points": 70, "worth": 70},
+            {"group": "minor", "points": 0, "worth": 30},
+        ],
+    }
     assert (newest["result"], newest["isFinal"], newest["numbers"]["value"]) == ("pass", True, 70)
 
 

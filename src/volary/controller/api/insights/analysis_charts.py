@@ -6,14 +6,14 @@ values, or the share of its total: what judges decide by all values is said by t
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import median
 
 from msgspec import structs
 
-from volary.analysis.verdicts import histories
+from volary.analysis.verdicts import histories, scores
 from volary.controller.api import analysis_representations
 from volary.engine.runs import state
 from volary.model import analysis, json, phrases, statuses
@@ -56,6 +56,10 @@ class _Metric:
     before: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
     #: Of each cluster the newest verdict's document.
     newest: dict[str, json.JsonObject] = field(default_factory=dict)
+    #: By cluster, where it is a score: when it was told, and the verdict's document.
+    told: dict[str, list[tuple[datetime, json.JsonObject]]] = field(default_factory=dict)
+    #: By cluster, when it was measured.
+    looks: dict[str, set[datetime]] = field(default_factory=dict)
 
 
 def chart(
@@ -74,14 +78,14 @@ def chart(
         omitted: Findings that were not read because there are too many.
     """
     metrics = _read(found)
-    series_count = sum(len(metric.samples) for metric in metrics)
+    series_count = sum(len(metric.samples) + len(metric.told) for metric in metrics)
     most = _MOST_SAMPLES // max(1, series_count)
     most = min(_MOST_OF_SERIES, max(_LEAST_OF_SERIES, most))
     shown, rules = metrics[:_MOST_METRICS], rules or Rules()
     return analysis_representations.RunAnalysis(
         run_id,
         _sentence(metrics, rules),
-        tuple(_metric(metric, rules, most) for metric in shown),
+        tuple(_metric(metric, rules, most, _looks(metrics, metric.stage)) for metric in shown),
         omitted=omitted,
         metrics_omitted=len(metrics) - len(shown),
     )
@@ -167,9 +171,21 @@ def _add(metric: _Metric, finding: records.Finding) -> None:
         side = (cluster, str(document.get("variant", "")))
         metric.query = metric.query or str(document.get("query", ""))
         metric.samples.setdefault(side, []).append(_sample(finding))
+        metric.looks.setdefault(finding.target, set()).add(_moment(finding))
     elif finding.kind == findings.VERDICT:
         metric.newest[finding.target] = document
+        if _object(document, "score"):
+            told = metric.told.setdefault(finding.target, [])
+            told.append((_moment(finding), document))
         metric.verdicts.extend(_verdicts(finding))
+
+
+def _moment(finding: records.Finding) -> datetime:
+    """Return the moment of a finding's look, as all that was found at it has it."""
+    try:
+        return datetime.fromisoformat(str(finding.document.get("time")))
+    except ValueError:
+        return finding.at
 
 
 def _sample(finding: records.Finding) -> analysis_representations.Sample:
@@ -201,7 +217,8 @@ def _number(value: object) -> float | None:
 def _verdicts(finding: records.Finding) -> Iterator[analysis_representations.MetricVerdict]:
     document = finding.document
     yield _verdict(finding.at, finding.target, document)
-    if pooled := _object(document, "pooled"):
+    # A score is that of its cluster, whichever data its metrics were judged by.
+    if (pooled := _object(document, "pooled")) and "score" not in document:
         is_final = document.get("isFinal")
         yield _verdict(finding.at, _POOLED, {**pooled, "isFinal": is_final})
 
@@ -223,25 +240,48 @@ def _object(document: json.JsonObject, key: str) -> json.JsonObject:
 # The answer.
 
 
-def _metric(metric: _Metric, rules: Rules, most: int) -> analysis_representations.MetricAnalysis:
+def _metric(
+    metric: _Metric, rules: Rules, most: int, looks: Mapping[str, set[datetime]]
+) -> analysis_representations.MetricAnalysis:
     rule = rules.of(metric.stage, metric.name)
-    expected = _expected(rule, metric) if rule and not rule.strategy.compares else None
+    series = [
+        _series(cluster, variant, samples, most)
+        for (cluster, variant), samples in sorted(metric.samples.items())
+    ]
+    for cluster, told in sorted(metric.told.items()):
+        series += _score_series(cluster, told, looks.get(cluster, set()), most)
     return analysis_representations.MetricAnalysis(
         stage=metric.stage,
         metric=metric.name,
         query=metric.query,
-        unit=_unit(metric.name, rule),
-        bounds=analysis_representations.Bounds(
-            expected.minimum if expected else None, expected.maximum if expected else None
-        ),
-        series=tuple(
-            _series(cluster, variant, samples, most)
-            for (cluster, variant), samples in sorted(metric.samples.items())
-        ),
+        unit="points" if metric.told else _unit(metric.name, rule),
+        bounds=_bounds(rule, metric),
+        series=tuple(series),
         verdicts=tuple(_newest_verdicts(metric, rules.ended.get(metric.stage))),
         outlier=_outlier(metric),
         strategy=rule.strategy.value if rule else "",
     )
+
+
+def _looks(metrics: Iterable[_Metric], stage: str) -> dict[str, set[datetime]]:
+    """Return when the metrics of a stage were measured, by cluster."""
+    looks: dict[str, set[datetime]] = {}
+    for metric in metrics:
+        if metric.stage == stage:
+            for cluster, own in metric.looks.items():
+                looks.setdefault(cluster, set()).update(own)
+    return looks
+
+
+def _bounds(rule: analysis.Rule | None, metric: _Metric) -> analysis_representations.Bounds:
+    for told in metric.told.values():
+        score = _object(told[-1][1], "score")
+        return analysis_representations.Bounds(
+            _number(score.get("pass")), None, marginal=_number(score.get("marginal"))
+        )
+    expected = _expected(rule, metric) if rule and not rule.strategy.compares else None
+    least, most = (expected.minimum, expected.maximum) if expected else (None, None)
+    return analysis_representations.Bounds(least, most, marginal=None)
 
 
 def _expected(rule: analysis.Rule, metric: _Metric) -> analysis.Range | None:
@@ -262,10 +302,50 @@ def _unit(name: str, rule: analysis.Rule | None) -> str:
 
 
 def _series(
-    cluster: str, variant: str, samples: Sequence[analysis_representations.Sample], most: int
+    cluster: str,
+    variant: str,
+    samples: Sequence[analysis_representations.Sample],
+    most: int,
+    *,
+    worth: float | None = None,
 ) -> analysis_representations.Series:
     kept = thin(samples, most)
-    return analysis_representations.Series(cluster, variant, kept, len(samples) - len(kept))
+    return analysis_representations.Series(
+        cluster, variant, kept, thinned=len(samples) - len(kept), worth=worth
+    )
+
+
+def _score_series(
+    cluster: str,
+    told: Sequence[tuple[datetime, json.JsonObject]],
+    looks: Iterable[datetime],
+    most: int,
+) -> Iterator[analysis_representations.Series]:
+    """Yield the score at each look, and what each group of metrics added to it."""
+    at_looks = scores.at_looks(told, looks)
+    values = [(at, _object(document, "numbers").get("value")) for at, document in at_looks]
+    yield _points(cluster, analysis.SCORE, values, scores.WHOLE, most)
+    parts = [(at, _parts(document)) for at, document in at_looks]
+    worth = {name: part.get("worth") for name, part in _parts(told[-1][1]).items()}
+    for group in dict.fromkeys(name for _, by_name in parts for name in by_name):
+        points = [(at, by_name.get(group, {}).get("points")) for at, by_name in parts]
+        yield _points(cluster, group, points, _number(worth.get(group)) or 0.0, most)
+
+
+def _parts(document: json.JsonObject) -> dict[str, json.JsonObject]:
+    """Return the parts of a score by the names of their groups."""
+    listed = _object(document, "score").get("parts")
+    parts = [part for part in listed if isinstance(part, dict)] if isinstance(listed, list) else []
+    return {str(part.get("group", "")): part for part in parts}
+
+
+def _points(
+    cluster: str, name: str, values: Iterable[tuple[datetime, object]], worth: float, most: int
+) -> analysis_representations.Series:
+    samples = [
+        analysis_representations.Sample(at, _number(value), count=None) for at, value in values
+    ]
+    return _series(cluster, name, samples, most, worth=worth)
 
 
 def thin(

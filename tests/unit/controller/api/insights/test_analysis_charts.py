@@ -103,6 +103,51 @@ def test_where_there_is_a_score_it_decides() -> None:
     ]
 
 
+def told(position: int, value: float, *points: float, target: str = "us") -> records.Finding:
+    """A verdict on a score of two groups, worth 70 and 30."""
+    parts = [
+        {"group": group, "points": reached, "worth": worth}
+        for group, reached, worth in zip(("errors", "minor"), points, (70.0, 30.0), strict=True)
+    ]
+    return verdict(
+        position,
+        "inconclusive",
+        "",
+        metric="score",
+        target=target,
+        time=(AT + timedelta(minutes=position)).isoformat(),
+        numbers={"value": value},
+        score={"pass": 80.0, "marginal": 60.0, "parts": parts},
+    )
+
+
+def test_a_score_has_a_value_at_each_look_and_so_have_its_groups() -> None:
+    """It is told only when it changes, and by each metric of a look."""
+    looks = [finding(number, variant="canary", values=[1.0]) for number in range(1, 6)]
+    found = [*looks, told(2, 100, 70, 30), told(4, 100, 70, 30), told(4, 70, 70, 0)]
+    elsewhere = [told(1, 30, 0, 30, target="eu")]
+    charts = analysis_charts.chart("run", [*found, *elsewhere]).metrics
+
+    [score] = [metric for metric in charts if metric.metric == "score"]
+    assert (score.unit, score.bounds) == (
+        "points",
+        analysis_representations.Bounds(80.0, None, marginal=60.0),
+    )
+    assert [
+        (each.cluster, each.variant, each.worth, [sample.value for sample in each.samples])
+        for each in score.series
+    ] == [
+        ("eu", "score", 100, [30]),
+        ("eu", "errors", 70, [0]),
+        ("eu", "minor", 30, [30]),
+        ("us", "score", 100, [100, 100, 70, 70]),
+        ("us", "errors", 70, [70, 70, 70, 70]),
+        ("us", "minor", 30, [30, 30, 0, 0]),
+    ]
+    moments = [sample.at - AT for sample in score.series[-1].samples]
+    assert moments == [timedelta(minutes=number) for number in (2, 3, 4, 5)]
+
+
 def test_each_side_on_each_cluster_is_a_series() -> None:
     chart = analysis_charts.chart(
         "run",
