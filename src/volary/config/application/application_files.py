@@ -78,6 +78,11 @@ def is_file_name(path: str) -> bool:
     return _FILE_NAMES.fullmatch(posixpath.basename(path)) is not None
 
 
+def default_name(path: str) -> str:
+    """Return the name an application gets from the place of its file: its directory's name."""
+    return posixpath.basename(posixpath.dirname(path)) or "application"
+
+
 def is_yaml_name(path: str) -> bool:
     """Say whether a file may hold a Canary or what belongs to it."""
     return _YAML_NAMES.fullmatch(posixpath.basename(path)) is not None
