@@ -88,7 +88,18 @@ async def test_a_run(given: command_world.World) -> None:
     assert unchanged & (_SERVERS | _SELDOM | _SANDBOX | judging) == set()
     # The schema is the newest: what changes it has nothing to do.
     assert unchanged & _DATABASE == _DATABASE - {"alembic"}
-    assert len(unchanged) <= 1360
+    assert len(unchanged) <= 1270
+
+
+async def test_a_run_without_a_pipeline(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us", example="quick-sync") as given:
+        await given.deployed()
+
+        unchanged = await imported(given, "run", ".", "--fleet", given.fleet)
+
+    stages = {"volary.config.stages.stage_readers", "volary.config.stages.metric_sections"}
+    assert unchanged & (_SERVERS | _SELDOM | _SANDBOX | stages) == set()
+    assert len(unchanged) <= 1255
 
 
 async def test_rendering_and_lint_have_no_database(given: command_world.World) -> None:
@@ -108,7 +119,7 @@ async def test_questions_to_a_server_know_neither_git_nor_clusters(
 
     others = {"pygit2", "volary.clusters", "volary.store.sql", "volary.analysis", "volary.stages"}
     assert found & (_SERVERS | _SELDOM | _SANDBOX | _DATABASE | others) == set()
-    assert len(found) <= 700
+    assert len(found) <= 670
 
 
 async def test_help_has_the_commands_alone(given: command_world.World) -> None:
@@ -116,4 +127,4 @@ async def test_help_has_the_commands_alone(given: command_world.World) -> None:
 
     heavy = {"asyncio", "pydantic", "msgspec", "rich", "aiohttp", "yaml", "re2", "pygit2"}
     assert found & (_SERVERS | _SELDOM | _SANDBOX | _DATABASE | heavy) == set()
-    assert len(found) <= 220
+    assert len(found) <= 200
