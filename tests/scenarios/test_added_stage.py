@@ -1,5 +1,6 @@
 """A stage is added by two things: its descriptor with its options, and its runner."""
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from volary.model import applications, options
 from volary.model.pipeline.stage_kinds import catalog, stage_kind
 from volary.model.runs import run_plans
 from volary.planner import plans
-from volary.stages import registry
+from volary.stages import kinds
 from volary.stages.runtime import execution, stage_runners
 
 FILE = """\
@@ -36,6 +37,7 @@ class GreetOptions(stage_kind.StageOptions):
 
 GREET = stage_kind.StageKind(
     name="K8S_GREET",
+    runner="greet",
     options=GreetOptions,
     description="Greet the guests",
     reference="Greet whoever is there.",
@@ -57,7 +59,7 @@ RUNNER = stage_runners.StageRunner(kind=GREET, run=run)
 def added(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if both stood in files of their packages."""
     monkeypatch.setitem(catalog.KINDS, GREET.name, GREET)  # type: ignore[arg-type]
-    monkeypatch.setitem(registry.RUNNERS, GREET.name, RUNNER)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, f"{kinds.__name__}.{GREET.runner}", sys.modules[__name__])
 
 
 def application(text: str = FILE) -> applications.Application:

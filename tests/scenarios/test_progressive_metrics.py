@@ -143,7 +143,7 @@ async def test_without_a_provider_nothing_passes() -> None:
         )
         run = await releases.carry_out(releases.planned(pipeline(options)))
         assert run.status is RunStatus.ROLLED_BACK
-    assert "no analysisProviders are configured" in reason_of(run, 1, "us")
+    assert "the settings have no analysisProviders to query" in reason_of(run, 1, "us")
 
 
 async def test_one_bad_region_is_named_to_all_who_go_in_step() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from volary.cli import console, exit_codes
 from volary.config.application import application_files
-from volary.config.crosscheck import lint
 from volary.config.dialects import drafts
 from volary.config.dialects.flagger import translation
 from volary.config.dialects.karmada import recognition
@@ -85,7 +84,7 @@ def karmada(path: str) -> int:
     texts = dict(application_discovery.sibling_files(files, "volary.yaml"))
     if not any(map(recognition.may_hold_policies, texts.values())):
         raise errors.user_error(f"no policy of Karmada's in {path}")
-    name = lint.default_name(f"{place.resolve().name}/volary.yaml")
+    name = application_files.default_name(f"{place.resolve().name}/volary.yaml")
     made = karmada_files.translate(application_files.readable(texts), "", name)
     body = made.draft.value
     existing = application_discovery.in_directory(files, "")

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
-from volary.analysis.metering import meters, provider_meter
-from volary.analysis.providers import provider_pool
+from volary.analysis.metering import meters
 from volary.engine.runs import policies
 from volary.gitops import repository_state
 from volary.model import backoffs, clocks, metric_providers, server_settings
@@ -26,7 +25,15 @@ async def open_meter(
 
     `learn` is told every secret that is read for them.
     """
-    async with provider_pool.open_providers(tuple(providers), clock=clock, learn=learn) as opened:
+    asked = tuple(providers)
+    if not asked:
+        yield meters.NoMeter()
+        return
+    # How they are asked, once there is somebody to ask.
+    from volary.analysis.metering import provider_meter
+    from volary.analysis.providers import provider_pool
+
+    async with provider_pool.open_providers(asked, clock=clock, learn=learn) as opened:
         yield provider_meter.ProviderMeter(opened)
 
 

@@ -1,10 +1,14 @@
 """What the watcher reports: what a repository looks like after something changed."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from volary.gitops import project_discovery
 from volary.model import applications, errors
-from volary.sources.git import mirrors, repositories
+from volary.sources.git import repositories
+
+if TYPE_CHECKING:  # what makes these parts: who watches nothing needs neither
+    from volary.gitops import project_discovery
+    from volary.sources.git import mirrors
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class RepositoryState:
     #: All of them, by path; also those that did not change.
     applications: tuple[DiscoveredApplication, ...] = ()
     #: What happened to the branch since the last time; None: nothing did.
-    update: mirrors.RefUpdate | None = None
+    update: "mirrors.RefUpdate | None" = None
     #: One sentence: why this may be out of date; empty: it is not. While the host is down,
     #: `head` and `applications` are those of the last good look.
     problem: str = ""
@@ -50,4 +54,4 @@ class RepositoryState:
     warnings: tuple[str, ...] = ()
     #: The project files at `head`, of the repository that has them; None: of any other, or they
     #: could not be looked for.
-    project_files: project_discovery.FoundFiles | None = None
+    project_files: "project_discovery.FoundFiles | None" = None

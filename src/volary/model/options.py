@@ -57,7 +57,12 @@ def option(
     known = {Option: Option(text, least, most, above, required, key)}
     made: Any
     if isinstance(default, dict | list):
-        made = dataclasses.field(default_factory=default.copy, metadata=known)
+
+        def copied() -> Any:
+            # Not the method itself: pydantic reads the signature, and has to parse a builtin's.
+            return default.copy()
+
+        made = dataclasses.field(default_factory=copied, metadata=known)
     else:
         made = dataclasses.field(default=default, metadata=known)
     return made  # type: ignore[no-any-return]

@@ -36,6 +36,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def short_commit(commit: str) -> str:
+    """Return a commit as people write it."""
+    return commit[:7] if len(commit) == 40 else commit
+
+
 def duration(length: timedelta) -> str:
     """Return ``1h30m``, ``45s``, ``0.5s``: the largest units first, zeroes left out."""
     seconds = length.total_seconds()

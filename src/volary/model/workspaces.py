@@ -14,8 +14,6 @@ from volary.model import options
 from volary.model.objects import ownership
 from volary.model.placement import rollouts
 
-#: How a workspace's objects name it; no application's name has a slash.
-OWNER_PREFIX = "workspace/"
 _ID_LENGTH = 16
 
 #: A quantity, or a count.
@@ -212,5 +210,5 @@ class Workspace:
 
 def owner_of(name: str) -> ownership.Owner:
     """Return how objects name the workspace of a name."""
-    whole = f"{OWNER_PREFIX}{name}"
+    whole = f"{ownership.WORKSPACE_PREFIX}{name}"
     return ownership.Owner(whole, hashlib.sha256(whole.encode()).hexdigest()[:_ID_LENGTH])

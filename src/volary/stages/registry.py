@@ -1,31 +1,30 @@
-"""Finds the runner of a stage: every `StageRunner` that a file in `kinds` defines.
+"""Finds the runner of a stage: the `StageRunner` of its kind in the file that the kind names.
 
-Add a stage: its descriptor in `volary.model.pipeline.stage_kinds`, a file in `kinds`.
+Add a stage: its descriptor in `volary.model.pipeline.stage_kinds`, a file in `kinds`. Such a file
+is imported once a run has a stage of its kind: together they need most of this package, and
+all that judges releases, and most runs have few of them.
 """
 
+import functools
 import importlib
-import pkgutil
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from volary.model import statuses
 from volary.model.pipeline import pipelines
-from volary.model.pipeline.stage_kinds import added_stages
+from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.stages import completion_hooks, kinds
-from volary.stages.judgement import analysis_runs
 from volary.stages.runtime import contexts, execution, inventory_records, outcomes, stage_runners
 
 
-def _defined() -> Iterator[stage_runners.StageRunner[Any]]:
-    for found in pkgutil.iter_modules(kinds.__path__, f"{kinds.__name__}."):
-        for value in vars(importlib.import_module(found.name)).values():
-            if isinstance(value, stage_runners.StageRunner):
-                yield value
-
-
-RUNNERS: Mapping[str, stage_runners.StageRunner[Any]] = {
-    runner.kind.name: runner for runner in _defined()
-}
+@functools.cache
+def runner_of(kind: stage_kind.StageKind[Any]) -> stage_runners.StageRunner[Any]:
+    """Return what carries a kind of stage out."""
+    module = importlib.import_module(f"{kinds.__name__}.{kind.runner}")
+    return next(
+        value
+        for value in vars(module).values()
+        if isinstance(value, stage_runners.StageRunner) and value.kind is kind
+    )
 
 
 def check_traffic(stage: pipelines.Stage, sources: stage_runners.Sources) -> None:
@@ -35,7 +34,7 @@ def check_traffic(stage: pipelines.Stage, sources: stage_runners.Sources) -> Non
         UserError: The router cannot divide traffic like this, or the manifests lack what it
             needs: the object that carries the routes, a route that is named, a Service.
     """
-    check = RUNNERS[stage.name].check
+    check = runner_of(stage.kind).check
     if check is not None:
         check(sources, stage.options.on(sources.target))
 
@@ -47,7 +46,7 @@ def plan(stage: pipelines.Stage, sources: stage_runners.Sources) -> stage_runner
         UserError: It cannot be applied, or the router cannot do what the stage needs.
     """
     check_traffic(stage, sources)
-    made = RUNNERS[stage.name].plan
+    made = runner_of(stage.kind).plan
     return made(sources, stage.options.on(sources.target)) if made else stage_runners.Rollout()
 
 
@@ -56,7 +55,7 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
     if context.task.rolled_back is not None:
         return await completion_hooks.undo_scripts(context, context.task.rolled_back)
     stage = context.task.stage
-    runner, options = RUNNERS[stage.name], stage.options.on(context.target)
+    runner, options = runner_of(stage.kind), stage.options.on(context.target)
 
     async def carry_out(context: contexts.StageContext) -> statuses.Outcome:
         return await outcomes.carry_out(context, run_stage)
@@ -70,6 +69,8 @@ async def run(context: contexts.StageContext) -> statuses.Outcome:
         return sentence
 
     if stage.beside is not None:
+        from volary.stages.judgement import analysis_runs  # as heavy as a stage that judges
+
         ended = await analysis_runs.run_in_background(context, stage.beside, carry_out)
     else:
         ended = await carry_out(context)

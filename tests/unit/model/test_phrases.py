@@ -21,3 +21,8 @@ def test_the_first_are_named_and_the_others_counted() -> None:
 def test_sentences_are_joined_by_semicolons() -> None:
     assert phrases.first_of(["it is gone"], 1, "; ") == "it is gone"
     assert phrases.first_of(["a", "b", "c"], 2, "; ") == "a; b; and 1 more"
+
+
+def test_a_full_commit_is_shortened() -> None:
+    assert phrases.short_commit("0123456789" * 4) == "0123456"
+    assert phrases.short_commit("files-0123456789") == "files-0123456789"

@@ -104,4 +104,4 @@ class NoMeter:
 
     async def measure(self, question: Question) -> analysis.Measurement:
         """Say so."""
-        return question.failure("no analysisProviders are configured")
+        return question.failure("the settings have no analysisProviders to query")

@@ -157,8 +157,6 @@ def shaped(
 
 
 def _unknown_provider(name: str, known: tuple[str, ...]) -> str:
-    if not known:
-        return "the settings have no analysisProviders to query"
     names = ", ".join(known)
     if name:
         return f"no provider {name} is in the settings (there: {names})"

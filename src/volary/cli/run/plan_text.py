@@ -8,7 +8,6 @@ from rich import markup
 
 from volary.controller.api import assigned_replicas
 from volary.controller.planning import preparation
-from volary.controller.preview import text_format
 from volary.engine.runs import policies
 from volary.model import json, phrases
 from volary.model.pipeline import pipelines
@@ -30,10 +29,10 @@ def show(console: rich_console.Console, prepared: preparation.PreparedRun) -> No
     """Print what is going to happen, where, and why."""
     opened, decided = prepared.opened, prepared.plan
     subject = f" ({markup.escape(opened.subject)})" if opened.subject else ""
-    commit = text_format.short(opened.commit)
+    commit = phrases.short_commit(opened.commit)
     console.print(f"[bold]{markup.escape(opened.application.name)}[/] {commit}{subject}")
     running = prepared.running
-    before = text_format.short(running.commit) if running.commit else "nothing yet"
+    before = phrases.short_commit(running.commit) if running.commit else "nothing yet"
     console.print(f"  running  {before}: {markup.escape(running.reason)}")
     console.print(f"  targets  {_names(decided.targets)}")
     for number, wave in enumerate(prepared.waves.rules, start=1):

@@ -6,3 +6,7 @@ sent again or at all, `stop_deadline` how long a task that has to stop still wai
 
 Imports `api` and `kubeconfig` of `clusters`. Start reading at `transports.Transport.send`.
 """
+
+from volary.http_client import system_certificates
+
+system_certificates.read_late()

@@ -21,7 +21,7 @@ from volary.config.dialects import drafts
 from volary.config.dialects.flagger import recognition as flagger
 from volary.config.dialects.karmada import recognition as karmada
 from volary.config.placement import spread_and_failover, wave_rules
-from volary.config.stages import analysis_templates, pipelines, stage_sections
+from volary.config.stages import analysis_templates, pipelines, stage_entries
 from volary.config.text import yaml
 from volary.model import applications, errors, routing_options
 from volary.model.pipeline.stage_kinds import stage_kind
@@ -76,6 +76,11 @@ class Loaded:
 def is_file_name(path: str) -> bool:
     """Say whether a file is an application file, by its name."""
     return _FILE_NAMES.fullmatch(posixpath.basename(path)) is not None
+
+
+def default_name(path: str) -> str:
+    """Return the name an application gets from the place of its file: its directory's name."""
+    return posixpath.basename(posixpath.dirname(path)) or "application"
 
 
 def is_yaml_name(path: str) -> bool:
@@ -265,7 +270,7 @@ def _check_stages_alone(reading: readings.Reading, base: yaml.Path) -> None:
     for at in cluster_strategies.written(reading):
         written = reading.written(at)
         for i, item in enumerate(written if isinstance(written, list) else ()):
-            entry = reading.read(stage_sections.StageEntry, item, (*at, i))
+            entry = reading.read(stage_entries.StageEntry, item, (*at, i))
             if entry is not None:
                 pipelines.convert_one(reading, entry, router.method, (*at, i))
 
@@ -349,7 +354,7 @@ def _plugin(names: Set[str], read: application_sections.PipecdFile | None) -> st
 
 
 def _check_stages_of_plugin(
-    reading: readings.Reading, read: stage_sections.Pipeline, plugin: str
+    reading: readings.Reading, read: stage_entries.Pipeline, plugin: str
 ) -> None:
     """Note stages that PipeCD would carry out on the clusters of the other plugin."""
     for i, entry in enumerate(read.stages):

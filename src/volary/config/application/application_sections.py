@@ -13,7 +13,7 @@ from pydantic import Field, alias_generators
 
 from volary.config.decoding import base_sections
 from volary.config.placement import change_windows, override_rules, wave_rules
-from volary.config.stages import stage_sections
+from volary.config.stages import stage_entries
 from volary.model import applications, drift_rules, options, routing_options
 from volary.model.objects import object_health, ownership
 from volary.model.pipeline import variant
@@ -143,8 +143,8 @@ class Spec(base_sections.Section):
     commit_matcher: applications.CommitMatcher = options.option(
         "Commit messages that force a strategy.", applications.CommitMatcher()
     )
-    pipeline: stage_sections.Pipeline = Field(
-        default_factory=stage_sections.Pipeline, description="The steps of a rollout."
+    pipeline: stage_entries.Pipeline = Field(
+        default_factory=stage_entries.Pipeline, description="The steps of a rollout."
     )
     trigger: applications.Triggers = options.option(
         "What starts a run under `volary server`.", applications.Triggers()
@@ -240,8 +240,8 @@ class Metadata(base_sections.Section):
 class Strategy(base_sections.Section, of=applications.Strategy):
     """A pipeline for some of the clusters."""
 
-    pipeline: stage_sections.Pipeline = Field(
-        default_factory=stage_sections.Pipeline,
+    pipeline: stage_entries.Pipeline = Field(
+        default_factory=stage_entries.Pipeline,
         description="The steps of a rollout on these clusters; empty: a `K8S_SYNC` with the "
         "options of `quickSync`.",
     )

@@ -9,6 +9,7 @@ from volary.config.fleet import health_rules
 from volary.config.placement import change_windows, override_rules, spread_and_failover, wave_rules
 from volary.config.server import notification_routes
 from volary.config.stages import pipelines as stage_pipelines
+from volary.config.stages import stage_entries
 from volary.config.text import yaml
 from volary.model import applications, routing_options
 from volary.model.objects import ownership
@@ -43,7 +44,7 @@ def assemble(
         kubernetes: The part about Kubernetes, wherever the dialect has it.
         targets: The clusters it is for.
     """
-    stage_pipelines.check_duration(reading, spec.timeout, ("spec", "timeout"))
+    stage_entries.check_duration(reading, spec.timeout, ("spec", "timeout"))
     router = kubernetes.traffic_routing
     quick_sync = base_sections.value_of(rollout_stages.SyncOptions, kubernetes.quick_sync)
     _check_triggers(reading, spec.trigger)

@@ -180,15 +180,10 @@ def _load(
     return application_files.parse(
         files[path],
         file=path,
-        default_name=default_name(path),
+        default_name=application_files.default_name(path),
         directory=directory,
         neighbours=beside,
     )
-
-
-def default_name(path: str) -> str:
-    """Return the name an application gets from the place of its file: its directory's name."""
-    return posixpath.basename(posixpath.dirname(path)) or "application"
 
 
 def _position(problem: errors.Problem) -> tuple[str, int, str, str]:

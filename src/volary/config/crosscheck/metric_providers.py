@@ -6,7 +6,6 @@ from datetime import timedelta
 
 from volary.config.application import cluster_strategies
 from volary.config.decoding import readings, values
-from volary.config.stages import query_forms
 from volary.config.text import yaml
 from volary.model import analysis, applications, errors, metric_providers
 from volary.model.fleet import fleets
@@ -50,11 +49,19 @@ def provider_findings(
         for asked in () if rule.is_of_cluster else _providers_of_metric(rule, providers):
             if message := _too_short(rule, asked):
                 yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
-            for name, fault in query_forms.faults(rule, asked.options):
-                message = f"{rule.name}: {asked.name} is not asked: {fault.message}"
-                yield (*where, name), message, fault.hint, _ERROR
-            for name, doubt in query_forms.doubts(rule, asked.options):
-                yield (*where, name), f"{rule.name}: {doubt.message}", doubt.hint, _WARNING
+            yield from _form_findings(where, rule, asked)
+
+
+def _form_findings(
+    where: yaml.Path, rule: analysis.Rule, asked: metric_providers.Provider
+) -> Iterator[Finding]:
+    from volary.config.stages import query_forms  # all languages of queries: once there is one
+
+    for name, fault in query_forms.faults(rule, asked.options):
+        message = f"{rule.name}: {asked.name} is not asked: {fault.message}"
+        yield (*where, name), message, fault.hint, _ERROR
+    for name, doubt in query_forms.doubts(rule, asked.options):
+        yield (*where, name), f"{rule.name}: {doubt.message}", doubt.hint, _WARNING
 
 
 def _providers_of_metric(

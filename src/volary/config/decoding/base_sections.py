@@ -11,7 +11,7 @@ import inspect
 import operator
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -238,7 +238,7 @@ def _field_info(field: dataclasses.Field[Any], option: options.Option) -> object
     elif is_definition(type(field.default)):
         known["default_factory"] = functools.partial(_same, field.default)
     elif isinstance(field.default, tuple):
-        known["default_factory"] = functools.partial(list, field.default)
+        known["default_factory"] = functools.partial(_listed, field.default)
     elif field.default is not dataclasses.MISSING:
         is_count = isinstance(field.default, rollouts.Share) and not field.default.is_percentage
         known["default"] = field.default.number if is_count else field.default
@@ -247,6 +247,10 @@ def _field_info(field: dataclasses.Field[Any], option: options.Option) -> object
 
 def _same(value: object) -> object:
     return value
+
+
+def _listed(values: Iterable[object]) -> list[object]:
+    return list(values)
 
 
 def _annotation(hint: Any) -> Any:

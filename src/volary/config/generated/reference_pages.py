@@ -22,7 +22,7 @@ from volary.config.decoding import base_sections, readings, values
 from volary.config.fleet import fleet_files, provider_configs
 from volary.config.projects import project_files
 from volary.config.server import notification_routes, settings_files
-from volary.config.stages import query_placeholders, stage_sections
+from volary.config.stages import query_placeholders, stage_entries, stage_sections
 from volary.config.workspaces import workspace_files
 from volary.model import applications
 from volary.model.pipeline.stage_kinds import catalog, rollout_stages, stage_kind
@@ -442,7 +442,7 @@ def _later() -> Iterator[str]:
         ("input.multiTargets[].", base_sections.section(applications.TargetInput)),
         ("input.multiTargets[].target.", base_sections.section(applications.TargetReference)),
         ("input.helmChart.", base_sections.section(applications.HelmChart)),
-        ("pipeline.stages[].", stage_sections.StageEntry),
+        ("pipeline.stages[].", stage_entries.StageEntry),
         ("trigger.onOutOfSync.", base_sections.section(applications.OnOutOfSync)),
     ]
     for prefix, model in models:

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from volary.config.decoding import base_sections, readings
-from volary.config.stages import analysis_rules, metric_sections, pod_rules, webhooks
+from volary.config.stages import webhooks
 from volary.config.text import yaml
 from volary.model import analysis as model_analysis
 from volary.model import options
@@ -170,6 +170,9 @@ def _analysis(
 ) -> waiting_stages.AnalysisOptions | None:
     if read.analysis is None:
         return None
+    # As for a stage that judges: once there is one.
+    from volary.config.stages import analysis_rules, metric_sections, pod_rules
+
     written = reading.read(metric_sections.Analysis, read.analysis, path)
     if written is None:
         return None

@@ -7,7 +7,6 @@ import posixpath
 from collections.abc import Mapping
 
 from volary.config.decoding import readings
-from volary.config.stages import metric_sections
 from volary.config.text import yaml
 from volary.model import applications, errors
 
@@ -46,6 +45,8 @@ def load(
 
 
 def _read(document: yaml.Document) -> readings.Templates:
+    from volary.config.stages import metric_sections  # once there is a template
+
     version = document.value.get("apiVersion")
     is_ours = version == applications.Dialect.VOLARY.value
     dialect = applications.Dialect.VOLARY if is_ours else applications.Dialect.PIPECD

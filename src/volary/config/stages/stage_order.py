@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from volary.config.decoding import readings
-from volary.config.stages import traffic_weights
 from volary.config.text import yaml
 from volary.model import analysis
 from volary.model.pipeline import pipelines, variant
@@ -130,7 +129,12 @@ def _share(step: pipelines.Stage, which: variant.Variant) -> int:
         return _ALL * (which is variant.Variant.CANARY)
     if not isinstance(step.options, traffic_stages.TrafficOptions):
         return 0
-    return traffic_weights.share(step.options, which)
+    weights = {
+        variant.Variant.PRIMARY: step.options.primary,
+        variant.Variant.CANARY: step.options.canary,
+        variant.Variant.BASELINE: step.options.baseline,
+    }
+    return weights[which]
 
 
 def _check_fleet_shares(

@@ -6,15 +6,11 @@ Names and defaults are Flagger's (``spec.analysis``) where it has them.
 import functools
 import types
 from collections.abc import Mapping
-from datetime import timedelta
-from typing import Any, ClassVar, Literal, cast
-
-from pydantic import Field
+from typing import Any, Literal, cast
 
 from volary.config.decoding import base_sections
 from volary.config.stages import metric_sections, webhooks
 from volary.model import options
-from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import (
     external_stages,
     rollout_stages,
@@ -76,35 +72,6 @@ class Traffic(base_sections.OnTargets, of=traffic_stages.TrafficOptions):
     )
     canary: options.Percentage
     match: list[RequestMatch]
-
-
-class StageEntry(base_sections.Section):
-    """One step of the pipeline."""
-
-    misplaced: ClassVar[Mapping[str, str]] = {"id": "stages are known by their position"}
-
-    name: base_sections.Text = Field(
-        description="Name of the stage; `K8S_MULTI_*` means the same as `K8S_*`."
-    )
-    desc: str = options.option("Shown beside the stage.", "")
-    timeout: timedelta = options.option(
-        "Limit of the stage, on all clusters of its wave together.", timedelta(hours=6)
-    )
-    with_: dict[str, object] = options.option("Options of the stage.", {}, key="with")
-    skip_on: pipelines.SkipOn = options.option(
-        "Commits for which the stage is left out.", pipelines.SkipOn()
-    )
-    analysis: dict[str, object] | None = options.option(
-        "Metrics and requests that are measured while the stage is carried out; a failed verdict "
-        "stops the stage and fails it. As in `ANALYSIS`, without `duration`.",
-        None,
-    )
-
-
-class Pipeline(base_sections.Section):
-    """Steps that are taken one after another, each on all targets in parallel."""
-
-    stages: list[StageEntry] = options.option("The stages in order; empty: no pipeline.", [])
 
 
 class CanaryRollout(base_sections.OnTargets, of=rollout_stages.VariantRolloutOptions):

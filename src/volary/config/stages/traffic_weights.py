@@ -105,13 +105,3 @@ def _weights(
         )
         return None
     return replace(weights, primary=primary)
-
-
-def share(weights: traffic_stages.TrafficOptions, which: variant.Variant) -> int:
-    """Return the percentage of one variant."""
-    shares = {
-        variant.Variant.PRIMARY: weights.primary,
-        variant.Variant.CANARY: weights.canary,
-        variant.Variant.BASELINE: weights.baseline,
-    }
-    return shares[which]

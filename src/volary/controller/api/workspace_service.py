@@ -135,7 +135,7 @@ class WorkspaceService:
             await self.asker.ask(
                 workspace_keeper.KIND,
                 asker.by,
-                application=f"{workspaces.OWNER_PREFIX}{name}",
+                application=workspaces.owner_of(name).name,
                 document=document,
                 key=asker.key,
             )

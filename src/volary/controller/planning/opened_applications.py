@@ -7,7 +7,7 @@ from pathlib import Path
 
 from volary.concurrency import work_threads
 from volary.config.application import application_files
-from volary.config.crosscheck import fleet_checks, lint
+from volary.config.crosscheck import fleet_checks
 from volary.config.fleet import fleet_files
 from volary.config.text import git_addresses
 from volary.model import applications, errors, phrases
@@ -262,7 +262,7 @@ def _load(
         raise errors.user_error(
             "the application file is not UTF-8 text", where=errors.Location(chosen.path)
         ) from error
-    default = lint.default_name(chosen.path)
+    default = application_files.default_name(chosen.path)
     if not chosen.directory and located is not None:
         default = located.resolve().name or default
     return application_files.parse(

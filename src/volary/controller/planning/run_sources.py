@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from volary.concurrency import work_threads
 from volary.config.application import application_files
-from volary.config.crosscheck import lint
 from volary.controller.planning import opened_applications, run_renderer
 from volary.model import applications
 from volary.sources import application_discovery
@@ -46,7 +45,7 @@ def _read(
     text = files.read(path).decode("utf-8", errors="replace")
     beside = application_discovery.sibling_files(files, path)
     loaded = application_files.parse(
-        text, file=path, default_name=lint.default_name(path), neighbours=beside
+        text, file=path, default_name=application_files.default_name(path), neighbours=beside
     )
     if loaded.application is None:
         return opened.application

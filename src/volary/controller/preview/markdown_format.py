@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from volary.controller.preview import diff_lines, previews, text_format
+from volary.model import phrases
 from volary.placement.replicas import assignment_formats
 
 #: GitHub takes 65,536 characters.
@@ -60,8 +61,10 @@ def _head(shown: previews.Preview) -> Iterator[str]:
     yield f"### Plan for {_text(shown.application)}: {text_format.conclusion(shown)}"
     yield ""
     subject = f" {_text(shown.subject)}" if shown.subject else ""
-    before = _code(text_format.short(shown.running_commit)) if shown.running_commit else "nothing"
-    yield f"{_code(text_format.short(shown.commit))}{subject}, after {before}"
+    before = (
+        _code(phrases.short_commit(shown.running_commit)) if shown.running_commit else "nothing"
+    )
+    yield f"{_code(phrases.short_commit(shown.commit))}{subject}, after {before}"
     yield ""
     yield f"Strategy **{shown.strategy.value.replace('_', ' ')}**: {_text(shown.reason)}"
     yield ""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from volary.controller.preview import diff_lines, previews
+from volary.model import phrases
 from volary.placement.replicas import assignment_formats
 
 #: Lines of differences shown of one object.
@@ -38,16 +39,11 @@ def conclusion(shown: previews.Preview) -> str:
     return ", ".join(parts) or "no changes"
 
 
-def short(commit: str) -> str:
-    """Return a commit as people write it."""
-    return commit[:7] if len(commit) == 40 else commit
-
-
 def _lines(shown: previews.Preview) -> Iterator[str]:
     plain = diff_lines.plain
     subject = f" ({plain(shown.subject)})" if shown.subject else ""
-    yield f"{plain(shown.application)} {short(shown.commit)}{subject}"
-    before = short(shown.running_commit) or "nothing yet"
+    yield f"{plain(shown.application)} {phrases.short_commit(shown.commit)}{subject}"
+    before = phrases.short_commit(shown.running_commit) or "nothing yet"
     yield f"running  {before}: {plain(shown.running_reason)}"
     yield f"strategy {shown.strategy.value.replace('_', ' ')}: {plain(shown.reason)}"
     for number, stage in enumerate(shown.stages, start=1):

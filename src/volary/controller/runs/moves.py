@@ -28,7 +28,7 @@ from volary.model import phrases, statuses
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
 from volary.model.placement import failover_rules
-from volary.placement.failover import evictions, move_plans, situations
+from volary.placement.failover import move_plans, situations
 
 Names = tuple[str, ...]
 _DONE = statuses.TaskStatus.SUCCEEDED
@@ -116,7 +116,7 @@ def _after_end(
     run, placed = ended.run, status.placed
     kept = frozenset(_done(run, added_stages.PLACEMENT_SYNC))
     removed = frozenset(_done(run, added_stages.PLACEMENT_REMOVE))
-    leaving = evictions.after_run(placed.leaving, kept, removed, shift_of_run(run))
+    leaving = move_plans.after_run(placed.leaving, kept, removed, shift_of_run(run))
     releases = status.releases.with_shares(ended.origin.assigned, kept)
     return replace(
         status,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from volary.manifests import objects
 from volary.manifests.ownership import tracking
-from volary.model import json, workspaces
+from volary.model import json
 from volary.model.objects import ownership
 
 #: Annotation of a manifest: the claim that it takes over.
@@ -64,9 +64,9 @@ def claim_of(body: json.JsonObject, owner: ownership.Owner) -> Claim | None:
     if known is not None:
         if known.id == owner.id:
             return None
-        if known.name.startswith(workspaces.OWNER_PREFIX):
+        if known.name.startswith(ownership.WORKSPACE_PREFIX):
             # It bounds what teams may do, so no team's manifest takes anything of it over.
-            name = known.name.removeprefix(workspaces.OWNER_PREFIX)
+            name = known.name.removeprefix(ownership.WORKSPACE_PREFIX)
             return Claim("", f"Volary's workspace {name}")
         return Claim(f"{_VOLARY}{known.id}", f"Volary's application {known.name} ({known.id})")
     return _of_argo_cd(body) or _of_flux(body) or _of_helm(body) or _of_pipecd(body)

@@ -5,6 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+#: How a workspace's objects name it; no application's name has a slash.
+WORKSPACE_PREFIX = "workspace/"
 _LENGTH = 16
 
 

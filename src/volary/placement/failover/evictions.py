@@ -161,33 +161,6 @@ def _describe(step: Step, eviction: situations.Eviction) -> str:
     return eviction.reason
 
 
-def after_run(
-    leaving: Sequence[situations.Eviction],
-    placed: frozenset[str],
-    removed: frozenset[str],
-    shift: move_plans.MovePlan,
-) -> tuple[situations.Eviction, ...]:
-    """Return who is still leaving after a run that had to do `shift`.
-
-    It proved that the clusters `placed` hold their part, and that the application is gone from
-    `removed`.
-    """
-    is_replaced = bool(shift.place) and set(shift.place) <= placed
-    still_leaving = []
-    for eviction in leaving:
-        concerned = is_replaced and bool(set(eviction.replacements) & set(shift.place))
-        now = replace(
-            eviction,
-            replaced=eviction.replaced or concerned,
-            removed=eviction.removed or eviction.cluster in removed,
-        )
-        if now.replaced and now.removed:
-            continue
-        went_well = concerned and (eviction.cluster not in shift.leaves or now.removed)
-        still_leaving.append(replace(now, tried=None, attempts=0) if went_well else now)
-    return tuple(still_leaving)
-
-
 def without_pending(situation: situations.Situation) -> situations.PlacementState | None:
     """Return what is remembered once moves that have not begun are withdrawn; None: they stay.
 

@@ -1,11 +1,12 @@
-"""What a run of its own has to do so that an application moves between clusters. Pure."""
+"""What a run of its own has to do so that an application moves, and what is left after it. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import added_stages, stage_kind
+from volary.placement.failover import situations
 
 #: How long a cluster may take to bring up, or to lose, its part.
 TIMEOUT = timedelta(minutes=10)
@@ -58,3 +59,30 @@ def stages(shift: MovePlan) -> tuple[pipelines.Stage, ...]:
         )
         for place, (name, clusters, text) in enumerate(given)
     )
+
+
+def after_run(
+    leaving: Sequence[situations.Eviction],
+    placed: frozenset[str],
+    removed: frozenset[str],
+    shift: MovePlan,
+) -> tuple[situations.Eviction, ...]:
+    """Return who is still leaving after a run that had to do `shift`.
+
+    It proved that the clusters `placed` hold their part, and that the application is gone from
+    `removed`.
+    """
+    is_replaced = bool(shift.place) and set(shift.place) <= placed
+    still_leaving = []
+    for eviction in leaving:
+        concerned = is_replaced and bool(set(eviction.replacements) & set(shift.place))
+        now = replace(
+            eviction,
+            replaced=eviction.replaced or concerned,
+            removed=eviction.removed or eviction.cluster in removed,
+        )
+        if now.replaced and now.removed:
+            continue
+        went_well = concerned and (eviction.cluster not in shift.leaves or now.removed)
+        still_leaving.append(replace(now, tried=None, attempts=0) if went_well else now)
+    return tuple(still_leaving)

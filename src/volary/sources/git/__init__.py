@@ -6,3 +6,10 @@ reached by `libgit2_remote` (https, files; `branch_listing` asks for branches) o
 
 Imports `trees`. Start reading at `mirrors`.
 """
+
+import importlib
+
+from volary.http_client import system_certificates
+
+with system_certificates.unread():
+    importlib.import_module("pygit2")  # `libgit2_remote` has it read them, once hosts are asked

@@ -7,6 +7,7 @@ too long, and until then its mirror is busy.
 
 import asyncio
 import contextlib
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
@@ -161,8 +162,14 @@ class _Callbacks(pygit2.RemoteCallbacks):
             )
 
 
-def limit_server_silence(limits: git_hosts.Limits) -> None:
-    """Tell libgit2 how long a host may be silent; holds for the whole process."""
+def prepare_for_hosts(limits: git_hosts.Limits) -> None:
+    """Tell libgit2 how long a host may be silent, and whom to trust; for the whole process.
+
+    It may be built without either; who is trusted is not known then, and hosts are refused.
+    """
+    authorities = ssl.get_default_verify_paths()
+    with contextlib.suppress(pygit2.GitError):
+        pygit2.settings.set_ssl_cert_locations(authorities.cafile, authorities.capath)
     with contextlib.suppress(pygit2.GitError):
         pygit2.settings.server_connect_timeout = round(limits.connect.total_seconds() * 1000)
         pygit2.settings.server_timeout = round(limits.silence.total_seconds() * 1000)

@@ -328,7 +328,7 @@ async def open_mirrors(
         UserError: The directory cannot be used.
     """
     limits = limits or git_hosts.Limits()
-    libgit2_remote.limit_server_silence(limits)
+    libgit2_remote.prepare_for_hosts(limits)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory.chmod(0o700)

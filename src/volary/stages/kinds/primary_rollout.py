@@ -21,10 +21,9 @@ from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.planner import traffic_steps
-from volary.stages.kinds import progressive_traffic
 from volary.stages.rollouts import rendering, service_changes
 from volary.stages.runtime import applied_waits, cluster_changes, contexts, execution, stage_runners
-from volary.stages.traffic import live_routes, routes
+from volary.stages.traffic import division, live_routes, routes
 
 
 def step_options(begun: contexts.Stages) -> traffic_stages.ProgressiveTrafficOptions | None:
@@ -52,7 +51,7 @@ async def return_in_steps(work: execution.Work, source: Sequence[manifest.Manife
             return
         weight = traffic_steps.next_weight_back(wanted, seen.canary)
         position = traffic_steps.Position(weight=weight)
-        asked = progressive_traffic.divided(wanted, position, seen.baseline)
+        asked = division.at(wanted, position, seen.baseline)
         observed = await routes.divide(work, source, asked)
         work.context.weights("traffic returns to primary", asked.shares, observed.shares)
         if not asked.canary:

@@ -45,24 +45,6 @@ class Report:
     reason: str = ""
 
 
-def divided(
-    options: traffic_stages.ProgressiveTrafficOptions,
-    position: traffic_steps.Position,
-    baseline: int = 0,
-) -> division.Division:
-    """Return how the traffic is divided at a position; `baseline` is what that one gets now."""
-    affinity, interval = options.session_affinity, options.interval
-    if traffic_steps.strategy(options) is traffic_steps.Strategy.AB_TEST:
-        match = options.match if position.weight else ()
-        return division.Division(match=match, affinity=affinity, interval=interval)
-    return division.Division(
-        *traffic_steps.shares(position, baseline),
-        mirror=options.mirror_weight if position.mirrored else 0,
-        affinity=affinity,
-        interval=interval,
-    )
-
-
 async def run(work: execution.Work, options: traffic_stages.ProgressiveTrafficOptions) -> str:
     """Carry out the stage on one cluster."""
     context = work.context
@@ -302,7 +284,7 @@ class CanaryProgression:
         self.webhooks.report(f"Advance {self.webhooks.about.name}: {done.sentence}")
 
     def _division(self) -> division.Division:
-        return divided(self.options, self.position, self._baseline)
+        return division.at(self.options, self.position, self._baseline)
 
     def _title(self) -> str:
         if traffic_steps.strategy(self.options) is traffic_steps.Strategy.AB_TEST:
@@ -348,7 +330,7 @@ def check(
     ways = [traffic_steps.Position(weight=top)]
     if options.mirror:
         ways.append(traffic_steps.Position(mirrored=True))
-    traffic_routing.check(sources, division.PRIMARY, *(divided(options, way) for way in ways))
+    traffic_routing.check(sources, division.PRIMARY, *(division.at(options, way) for way in ways))
 
 
 RUNNER = stage_runners.StageRunner(kind=traffic_stages.PROGRESSIVE_TRAFFIC, run=run, check=check)

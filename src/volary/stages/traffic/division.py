@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from volary.model.pipeline import traffic, variant
 from volary.model.pipeline.stage_kinds import traffic_stages
+from volary.planner import traffic_steps
 
 ALL = 100
 
@@ -56,6 +57,24 @@ class Division:
 
 #: Everything to primary and nothing besides.
 PRIMARY = Division()
+
+
+def at(
+    options: traffic_stages.ProgressiveTrafficOptions,
+    position: traffic_steps.Position,
+    baseline: int = 0,
+) -> Division:
+    """Return what canary gets step by step at a position; `baseline` is what that one gets now."""
+    affinity, interval = options.session_affinity, options.interval
+    if traffic_steps.strategy(options) is traffic_steps.Strategy.AB_TEST:
+        match = options.match if position.weight else ()
+        return Division(match=match, affinity=affinity, interval=interval)
+    return Division(
+        *traffic_steps.shares(position, baseline),
+        mirror=options.mirror_weight if position.mirrored else 0,
+        affinity=affinity,
+        interval=interval,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,8 +298,6 @@ async def test_a_secret_of_several_lines_is_refused(
 
 
 async def test_nobody_to_ask_is_said() -> None:
-    async with provider_pool.open_providers([], clock=CLOCK) as providers:
-        nobody = await providers.measure(asked())
     both = [settings("http://127.0.0.1:1"), replace(settings("http://127.0.0.1:1"), name="other")]
     async with provider_pool.open_providers(both, clock=CLOCK) as providers:
         which = await providers.measure(asked())
@@ -308,10 +306,9 @@ async def test_nobody_to_ask_is_said() -> None:
     [other] = await measure(settings("http://127.0.0.1:1"), asked(provider="other"))
 
     assert other.message == "no provider other is in the settings (there: metrics)"
-    assert nobody.message == "the settings have no analysisProviders to query"
     assert "there are several (metrics, other)" in which.message
     assert unknown.message == "no provider thrid is in the settings (there: metrics, other)"
-    readings = {nobody.reading, which.reading, unknown.reading}
+    readings = {which.reading, unknown.reading}
     assert readings == {analysis.Reading.ERROR}
 
 

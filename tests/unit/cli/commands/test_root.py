@@ -1,15 +1,19 @@
 """Commands as a user types them, in a process of their own, and how they start from nothing."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer.main
 
 import command_world
 import process_time
+from volary import main
 
 ROOT = Path(__file__).parents[4]
 EXAMPLES = sorted(
@@ -53,6 +57,24 @@ def test_the_commands_are_known_without_what_carries_them_out() -> None:
     )
 
     assert set(loaded.stdout.split()) == {"cli", "demo", "main", "model"}
+
+
+def test_a_command_that_is_read_alone_is_the_one_among_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = typer.main.get_command(main.app)
+    names = list(every.commands)  # type: ignore[attr-defined] # typer hides click's types
+
+    def said(run: Callable[[], object]) -> str:
+        with contextlib.suppress(SystemExit):
+            run()
+        return capsys.readouterr().out
+
+    for name in names:
+        monkeypatch.setattr("sys.argv", ["volary", name, "--help"])
+
+        assert said(main.main) == said(every), name
+    assert {"run", "cluster", "login", "sandbox"} <= set(names)
 
 
 #: As where the extra is not installed.

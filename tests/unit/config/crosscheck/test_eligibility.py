@@ -3,7 +3,7 @@
 import pytest
 
 from volary.config.application import application_files
-from volary.config.crosscheck import eligibility, lint
+from volary.config.crosscheck import eligibility
 from volary.config.fleet import fleet_files
 from volary.model import applications, errors
 from volary.model.fleet import fleets, taints
@@ -37,7 +37,9 @@ LOST = taints.Taint(taints.UNREACHABLE, by=taints.BY_RULE, reason="no answer in 
 
 
 def read(text: str) -> applications.Application:
-    found = application_files.parse(text, file="volary.yaml", default_name=lint.default_name("a/b"))
+    found = application_files.parse(
+        text, file="volary.yaml", default_name=application_files.default_name("a/b")
+    )
     assert found.application is not None, found.problems
     return found.application
 

@@ -189,8 +189,3 @@ def test_clusters_that_would_do_the_same_are_shown_together() -> None:
     groups = text_format.groups(replace(EMPTY, targets=(SAME, other, same)))
 
     assert [names for names, _ in groups] == [["us", "eu"], ["ap"]]
-
-
-def test_a_full_commit_is_shortened() -> None:
-    assert text_format.short("0123456789" * 4) == "0123456"
-    assert text_format.short("files-0123456789") == "files-0123456789"

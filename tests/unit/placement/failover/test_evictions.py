@@ -127,7 +127,7 @@ def test_only_what_was_proven_counts(
 ) -> None:
     shift = move_plans.MovePlan(place=("asia",), last=("us",))
 
-    after = evictions.after_run([leaving()], frozenset(placed), frozenset(removed), shift)
+    after = move_plans.after_run([leaving()], frozenset(placed), frozenset(removed), shift)
 
     assert [(each.replaced, each.removed) for each in after] == ([] if left is None else [left])
 

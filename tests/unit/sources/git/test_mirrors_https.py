@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import ssl
+import sys
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -83,6 +85,39 @@ async def test_an_open_repository_needs_one_question_when_nothing_changed(
 
     assert first.head == upstream.git("rev-parse", "HEAD")
     assert host.requests == ["GET /upstream.git/info/refs"]
+
+
+#: Fetches and says what is at the branch, in a process that has read no certificates yet.
+_FETCH = """
+import asyncio, pathlib, sys
+from volary.model import server_settings
+from volary.sources.git import mirrors
+import pygit2
+
+async def fetch(directory, url):
+    async with mirrors.open_mirrors(pathlib.Path(directory)) as opened:
+        spec = server_settings.Repository("shop", url)
+        return (await opened.mirror(spec).fetch("main")).head
+
+print(pygit2.settings.ssl_cert_file, asyncio.run(fetch(*sys.argv[1:])))
+"""
+
+
+async def test_a_host_is_believed_whose_authority_the_system_names(
+    host: Host, upstream: Upstream, tmp_path: Path
+) -> None:
+    path = tmp_path / "authority.pem"
+    host.authority.cert_pem.write_to_path(str(path))
+
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _FETCH, str(tmp_path / "data"), spec_of(host).url),
+        env={**os.environ, "SSL_CERT_FILE": str(path), "SSL_CERT_DIR": str(tmp_path)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(process_time.HANG):
+        said, _ = await process.communicate()
+
+    assert said.decode().split() == ["None", upstream.git("rev-parse", "HEAD")]
 
 
 @pytest.mark.usefixtures("trusted")

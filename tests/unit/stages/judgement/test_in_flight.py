@@ -126,7 +126,7 @@ async def test_where_nothing_is_told_the_delay_alone_has_to_do() -> None:
     assert (now, then) == (5, 10)
     told = "canary goes 5s after the routes have left it, as requests under way are not told: "
     assert work.lines == [f"{told}no data"]
-    assert without.lines == [f"{told}no analysisProviders are configured"]
+    assert without.lines == [f"{told}the settings have no analysisProviders to query"]
 
 
 async def test_a_provider_that_falls_silent_holds_nobody_up() -> None:

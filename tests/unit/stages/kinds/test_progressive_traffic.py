@@ -414,7 +414,7 @@ def test_how_traffic_is_divided_at_a_position() -> None:
     affinity = traffic.SessionAffinity("cookie")
     plain = options(mirror=True, mirror_weight=30, session_affinity=affinity)
     by_request = Options(interval=MINUTE, iterations=5, match=match, session_affinity=affinity)
-    divided = progressive_traffic.divided
+    divided = progressive_traffic.division.at
 
     assert divided(plain, position(weight=20), 10) == progressive_traffic.division.Division(
         70, 20, 10, affinity=affinity, interval=MINUTE

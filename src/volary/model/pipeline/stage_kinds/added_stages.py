@@ -17,6 +17,7 @@ class WaveGateOptions(stage_kind.StageOptions):
 
 ROLLBACK = stage_kind.StageKind(
     name="K8S_ROLLBACK",
+    runner="rollback",
     options=stage_kind.NoOptions,
     description="Rollback the deployment",
     is_listed=False,
@@ -25,6 +26,7 @@ ROLLBACK = stage_kind.StageKind(
 #: The end of a wave: its clusters run this release, healthy for some time.
 WAVE_GATE = stage_kind.StageKind(
     name="WAVE_GATE",
+    runner="wave_gate",
     options=WaveGateOptions,
     description="See the wave's clusters healthy on this release",
     is_listed=False,
@@ -34,6 +36,7 @@ WAVE_GATE = stage_kind.StageKind(
 #: What a cluster runs already, with its part of a new placement.
 PLACEMENT_SYNC = stage_kind.StageKind(
     name="PLACEMENT_SYNC",
+    runner="placement",
     options=stage_kind.NoOptions,
     description="Bring clusters what moves there, at the release they run",
     is_listed=False,
@@ -42,6 +45,7 @@ PLACEMENT_SYNC = stage_kind.StageKind(
 #: The application leaves a cluster.
 PLACEMENT_REMOVE = stage_kind.StageKind(
     name="PLACEMENT_REMOVE",
+    runner="placement",
     options=stage_kind.NoOptions,
     description="Remove the application from clusters that it leaves",
     is_listed=False,

@@ -45,6 +45,7 @@ class ScriptOptions(stage_kind.StageOptions):
 
 WEBHOOK_GATE = stage_kind.StageKind(
     name="K8S_WEBHOOK_GATE",
+    runner="webhook_gate",
     options=WebhookGateOptions,
     description="Wait until a webhook agrees",
     reference="Wait until a webhook agrees; the stage's timeout is how long it is asked.",
@@ -54,6 +55,7 @@ WEBHOOK_GATE = stage_kind.StageKind(
 #: It may have done anything.
 SCRIPT_RUN = stage_kind.StageKind(
     name="SCRIPT_RUN",
+    runner="script_run",
     options=ScriptOptions,
     description="Run a script",
     is_program=True,

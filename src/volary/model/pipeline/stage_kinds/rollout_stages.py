@@ -122,6 +122,7 @@ class VariantRolloutOptions(stage_kind.StageOptions):
 
 SYNC = stage_kind.StageKind(
     name="K8S_SYNC",
+    runner="primary_rollout",
     options=SyncOptions,
     description="Sync by applying all manifests",
     reference="Apply everything at once.",
@@ -130,6 +131,7 @@ SYNC = stage_kind.StageKind(
 )
 PRIMARY_ROLLOUT = stage_kind.StageKind(
     name="K8S_PRIMARY_ROLLOUT",
+    runner="primary_rollout",
     options=PrimaryRolloutOptions,
     description="Rollout the new version as PRIMARY to all targets",
     reference="Bring the new version to primary; traffic returns when it is ready.",
@@ -138,6 +140,7 @@ PRIMARY_ROLLOUT = stage_kind.StageKind(
 )
 CANARY_ROLLOUT = stage_kind.StageKind(
     name="K8S_CANARY_ROLLOUT",
+    runner="variant_rollout",
     options=VariantRolloutOptions,
     description="Rollout the new version as CANARY to all targets",
     reference="Run the new version beside primary.",
@@ -145,6 +148,7 @@ CANARY_ROLLOUT = stage_kind.StageKind(
 )
 CANARY_CLEAN = stage_kind.StageKind(
     name="K8S_CANARY_CLEAN",
+    runner="clean",
     options=stage_kind.NoOptions,
     description="Remove all canary resources",
     reference="Remove the variant; traffic it still gets is given back to primary first.",
@@ -152,6 +156,7 @@ CANARY_CLEAN = stage_kind.StageKind(
 )
 BASELINE_ROLLOUT = stage_kind.StageKind(
     name="K8S_BASELINE_ROLLOUT",
+    runner="variant_rollout",
     options=VariantRolloutOptions,
     description="Rollout the current version as BASELINE to all targets",
     reference="Run the current version beside primary, for a fair comparison.",
@@ -159,6 +164,7 @@ BASELINE_ROLLOUT = stage_kind.StageKind(
 )
 BASELINE_CLEAN = stage_kind.StageKind(
     name="K8S_BASELINE_CLEAN",
+    runner="clean",
     options=stage_kind.NoOptions,
     description="Remove all baseline resources",
     reference="Remove the variant; traffic it still gets is given back to primary first.",

@@ -53,6 +53,8 @@ class StageKind(Generic[Options]):
 
     #: As users write it, and as it is stored.
     name: str
+    #: The file of `volary.stages.kinds` that carries it out; imported once a run has such a stage.
+    runner: str
     options: type[Options]
     #: What it does, for stages without a description of their own.
     description: str

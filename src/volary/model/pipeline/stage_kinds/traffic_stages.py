@@ -172,6 +172,7 @@ class BlueGreenOptions(stage_kind.StageOptions):
 
 TRAFFIC_ROUTING = stage_kind.StageKind(
     name="K8S_TRAFFIC_ROUTING",
+    runner="traffic_routing",
     options=TrafficOptions,
     description="Update traffic routing percentages for all targets",
     reference="Divide traffic between variants; the percentages add up to 100.",
@@ -179,6 +180,7 @@ TRAFFIC_ROUTING = stage_kind.StageKind(
 )
 PROGRESSIVE_TRAFFIC = stage_kind.StageKind(
     name="K8S_PROGRESSIVE_TRAFFIC",
+    runner="progressive_traffic",
     meets=True,
     options=ProgressiveTrafficOptions,
     description="Move traffic to the new version step by step",
@@ -188,6 +190,7 @@ PROGRESSIVE_TRAFFIC = stage_kind.StageKind(
 )
 BLUE_GREEN = stage_kind.StageKind(
     name="K8S_BLUE_GREEN",
+    runner="blue_green",
     meets=True,
     options=BlueGreenOptions,
     description="Switch all traffic to the new version",

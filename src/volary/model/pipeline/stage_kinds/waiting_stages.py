@@ -52,6 +52,7 @@ class AnalysisOptions(stage_kind.StageOptions):
 
 WAIT = stage_kind.StageKind(
     name="WAIT",
+    runner="wait",
     options=WaitOptions,
     description="Wait before the next stage",
     reference="Wait before the next stage.",
@@ -61,6 +62,7 @@ WAIT = stage_kind.StageKind(
 )
 WAIT_APPROVAL = stage_kind.StageKind(
     name="WAIT_APPROVAL",
+    runner="wait_approval",
     options=ApprovalOptions,
     description="Wait until people agree",
     reference="Wait until people agree; the stage's timeout is how long it is waited for.",
@@ -72,6 +74,7 @@ WAIT_APPROVAL = stage_kind.StageKind(
 )
 ANALYSIS = stage_kind.StageKind(
     name="ANALYSIS",
+    runner="analysis",
     options=AnalysisOptions,
     description="Measure the new version and judge it",
     reference="Measure the new version and judge it.",
