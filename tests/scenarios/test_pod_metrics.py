@@ -1,5 +1,6 @@
 """Releases that are judged by what the cluster itself tells of their pods."""
 
+import copy
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -255,6 +256,31 @@ async def test_quiet_pods_pass_and_their_memory_is_judged_where_it_is_told(tmp_p
         assert greedy.code == 1, greedy
         assert "pod-memory on us" in greedy.events[-1]["reason"]
         assert given.images("us") == "example/simple:v3 2/2"
+
+
+async def test_a_canary_that_somebody_replaces_is_not_promoted_unmeasured(tmp_path: Path) -> None:
+    async with command_world.world(tmp_path, "us") as given:
+        await given.deployed()
+        measures(given)
+        given.edit("volary.yaml", "duration: 4s", "duration: 1h", message="Measure for long")
+        words = ("--strategy", "pipeline", "--output", "json")
+        async with given.start("run", ".", "--fleet", given.fleet, *words) as started:
+            line = b"-"
+            while b'"measurement"' not in line:
+                line = await started.process.stdout.readline()
+                assert line, "it ended without a measurement"
+            registry = given.running.clusters["us"].registry
+            changed = copy.deepcopy(given.find("us", "Deployment", "simple-canary"))
+            changed["spec"]["template"]["spec"]["containers"][0]["image"] = "example/simple:v77"
+            kind = registry.kind("apps/v1", "Deployment")
+            registry.update(kind, "default", "simple-canary", changed)
+            ended = await started.ended()
+
+        assert ended.code == 1, ended
+        reason = ended.events[-1]["reason"]
+        assert "simple-canary was changed while its pods were measured" in reason
+        assert given.images("us") == "example/simple:v1 2/2"
+        assert given.find("us", "Deployment", "simple-canary") is None
 
 
 RBAC = "rbac.authorization.k8s.io"

@@ -15,7 +15,7 @@ from volary.engine import executor
 from volary.model import analysis, clocks, statuses
 from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import cluster_judges
-from volary.stages.runtime import contexts
+from volary.stages.runtime import contexts, execution
 
 #: A clock that jumped is noticed within this time.
 _LONGEST_SLEEP = timedelta(minutes=1)
@@ -40,7 +40,19 @@ class AnalysisRun:
         Where they are scored, it is the score that passes or fails.
         The first look of a rule is one interval after the beginning (PipeCD). Looks that fell
         into a time when nothing was running are not made up for.
+
+        Raises:
+            StageFailedError: What is measured is not what was released any more.
         """
+        try:
+            return await self._until_decided()
+        except ExceptionGroup as failures:
+            for failure in failures.exceptions:
+                if isinstance(failure, execution.StageFailedError):
+                    raise failure from None
+            raise
+
+    async def _until_decided(self) -> analysis.Verdict | None:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._follow(rule)) for rule in self.judge.rules]
             for last in asyncio.as_completed(tasks):
@@ -109,7 +121,8 @@ async def run_in_background(
 class _BackgroundAnalysis:
     context: contexts.StageContext
     analysis_run: AnalysisRun
-    failed: analysis.Verdict | None = None
+    #: Why it failed; empty: it has not.
+    failed: str = ""
 
     async def carry_out(self, inner: StageRun) -> statuses.Outcome:
         stop = executor.StopFlag()
@@ -131,9 +144,14 @@ class _BackgroundAnalysis:
         stop.raise_flag(self.context.task.stop.reason)
 
     async def _watch(self, stop: executor.StopFlag) -> None:
-        self.failed = await self.analysis_run.follow()
-        if self.failed is not None:
-            stop.raise_flag(f"the analysis that runs with it failed: {self.failed.sentence}")
+        try:
+            verdict = await self.analysis_run.follow()
+        except execution.StageFailedError as error:
+            self.failed = str(error)
+        else:
+            self.failed = verdict.sentence if verdict is not None else ""
+        if self.failed:
+            stop.raise_flag(f"the analysis that runs with it failed: {self.failed}")
 
     def _conclude(self, ended: statuses.Outcome) -> statuses.Outcome:
         verdicts = self.analysis_run.verdicts.values()
@@ -143,7 +161,7 @@ class _BackgroundAnalysis:
         )
         lines += [f"{name} was not measured before the stage ended" for name in sorted(silent)]
         details = (*ended.details, *lines)
-        if self.failed is None:
+        if not self.failed:
             return replace(ended, details=details)
-        reason = f"Analysis failed: {self.failed.sentence}"
+        reason = f"Analysis failed: {self.failed}"
         return statuses.Outcome(statuses.TaskStatus.FAILED, reason, details, ended.touched)

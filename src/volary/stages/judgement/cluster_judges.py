@@ -35,7 +35,7 @@ from volary.stages.judgement import (
     owned_pods,
     pod_metrics,
 )
-from volary.stages.runtime import contexts
+from volary.stages.runtime import contexts, execution
 
 #: A query that can be asked about any stretch of time.
 _ANY_INTERVAL = re.compile(r"\{\{\s*interval\s*\}\}")
@@ -491,6 +491,9 @@ class Judge:
                 return await self._ask(question)
         except TimeoutError:
             return question.failure(f"no answer within {limit.total_seconds():g} s")
+        except owned_pods.ReplacedError as error:
+            # Whatever is measured from here on, for every rule, is not about this release.
+            raise execution.StageFailedError(str(error)) from error
         except errors.VolaryError as error:
             return question.failure(str(error))
 

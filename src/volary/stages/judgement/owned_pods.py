@@ -29,6 +29,10 @@ _ENDED = ("Succeeded", "Failed")
 _POD = "Pod"
 
 
+class ReplacedError(errors.PermanentError):
+    """What runs as canary is not what this release has put there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The pods of one workload."""
@@ -66,8 +70,8 @@ class OwnedPods:
             is_new: It is the new version that is asked about, and not what it is compared with.
 
         Raises:
-            errors.VolaryError: The cluster cannot be asked, or refuses; or canary is another
-                release's.
+            ReplacedError: Canary is another release's, or was changed.
+            errors.VolaryError: The cluster cannot be asked, or refuses.
         """
         key = (side, is_new)
         shared = await self._flights.do(key, side.value, lambda: self._find(side, is_new=is_new))
@@ -131,20 +135,20 @@ class OwnedPods:
         One that an earlier release left, and that is as it should be, says that release's commit.
 
         Raises:
-            errors.PermanentError: Another release has changed it.
+            ReplacedError: Another release, or somebody else, has changed it.
         """
         found, commit = manifest.Manifest(live), tracking.commit_of(live)
         running = images.find(found)
         title = f"{found.kind} {found.name}"
         is_other = commit not in ("", self.commit) and bool(self.commit)
         if is_other and running not in [images.find(item) for item in wanted]:
-            raise errors.PermanentError(
+            raise ReplacedError(
                 f"{title} is of commit {commit[:7]} and runs {', '.join(running)}: another release"
                 " has taken its place"
             )
         pods = workloads.pod_spec(live) or {}
         if self._first.setdefault(objects.uid(live), pods) != pods:
-            raise errors.PermanentError(f"{title} was changed while its pods were measured")
+            raise ReplacedError(f"{title} was changed while its pods were measured")
 
     async def _named(self, wanted: Sequence[manifest.Manifest]) -> list[json.JsonObject]:
         """Return the live objects of the names of these."""

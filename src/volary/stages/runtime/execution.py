@@ -129,8 +129,12 @@ class Work:
 
         Raises:
             StoppedError: when asked to stop meanwhile.
+            Exception: whatever the work raises.
         """
-        task, _ = await races.first(work, self.context.task.stop.wait())
+        try:
+            task, _ = await races.first(work, self.context.task.stop.wait())
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from None
         if task.cancelled():
             raise StoppedError(f"{self.stop_reason}; no longer waiting")
         return task.result()

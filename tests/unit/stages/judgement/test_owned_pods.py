@@ -7,7 +7,7 @@ import pytest
 import memory_client
 from pods_world import APP, CANARY, KINDS, World, applied, deployment
 from volary.clusters.api import discovery
-from volary.model import applications, errors, routing_options
+from volary.model import applications, routing_options
 from volary.model.objects import manifest, ownership
 from volary.model.pipeline import variant
 from volary.stages.judgement import owned_pods
@@ -54,7 +54,7 @@ async def test_a_canary_that_another_release_has_put_in_its_place_is_not_this_on
         (later, "Deployment web-canary is of commit new and runs web:v77: another release has"),
         (owned_pods.OwnedPods(given.cluster.client, APP, WANTED, [], "default", "later"), "v77"),
     ):
-        with pytest.raises(errors.PermanentError, match=why):
+        with pytest.raises(owned_pods.ReplacedError, match=why):
             await pods.find(V.CANARY, is_new=True)
     assert await mine.find(V.CANARY, is_new=False), "somebody else is compared with it"
 
