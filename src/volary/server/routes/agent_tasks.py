@@ -67,10 +67,17 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Measuring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question to a system of metrics."""
+    """Questions to a system of metrics."""
 
     run: str
-    question: dict[str, Any]
+    asked: dict[str, Any]
+
+
+class Meetings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What tasks say at meetings, and for how many seconds something new is waited for."""
+
+    meetings: list[services.Meeting]
+    wait: float = 0.0
 
 
 @router.post("/artifact", responses={200: {"description": "The artifact's bytes"}})
@@ -153,22 +160,25 @@ async def report(request: requests.Request) -> responses.Response:
 @router.post("/measure", responses=_JSON)
 @access.needs(Permission.AGENT)
 async def measure(request: requests.Request) -> responses.Response:
-    """Ask a system of metrics what a stage of the run asks."""
+    """Ask a system of metrics what stages of the run ask."""
     asked = await _read(request, Measuring)
     try:
-        question = services.read_question(asked.question)
+        questions = services.read_questions(asked.asked)
     except (LookupError, TypeError, ValueError) as error:
-        raise errors.user_error("the question cannot be read") from error
-    measured = await _tasks(request).measure(_clusters(request), asked.run, question)
+        raise errors.user_error("the questions cannot be read") from error
+    if len(questions) > services.MOST_QUESTIONS:
+        raise errors.user_error(f"more than {services.MOST_QUESTIONS} questions at once")
+    measured = await _tasks(request).measure_all(_clusters(request), asked.run, questions)
     return _answer(meeting_values.finite(msgspec.to_builtins(measured)))
 
 
 @router.post("/meet", responses=_JSON)
 @access.needs(Permission.AGENT)
 async def meet(request: requests.Request) -> responses.Response:
-    """Say something to the other tasks of a stage, and hear what they say."""
-    asked = await _read(request, services.Meeting)
-    return _answer(msgspec.to_builtins(await _tasks(request).meet(_clusters(request), asked)))
+    """Say something to the other tasks of stages, and hear what they say."""
+    asked = await _read(request, Meetings)
+    met = await _tasks(request).meet(_clusters(request), asked.meetings, wait=asked.wait)
+    return _answer(msgspec.to_builtins(met))
 
 
 async def _read(request: requests.Request, kind: type[Asked]) -> Asked:
