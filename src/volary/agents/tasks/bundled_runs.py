@@ -63,7 +63,7 @@ class Identity:
 class _Opened:
     bundle: bundles.Bundle
     host: hosted_runs.TaskHost
-    reports: reports.Reports
+    reports: reports.RunReports
     clients: bundled_clients.BundledClients
 
 
@@ -85,15 +85,18 @@ class BundledRuns:
         self._clock = clock
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._opening: dict[str, asyncio.Lock] = {}
+        self._reports = reports.Reports(
+            server, lambda: [opened.reports for opened in self._opened.values()]
+        )
         self._meetings = meetings.Meetings(server)
         self._questions = gathered_questions.GatheredQuestions(server)
 
     @contextlib.asynccontextmanager
     async def reporting(self) -> AsyncIterator[None]:
         """Send what tasks say while the block lasts, and the rest at its end."""
-        async with background_tasks.in_background(self._keep_sending()):
+        async with background_tasks.in_background(self._reports.keep_sending()):
             yield
-        await self._flush()
+        await self._reports.flush()
 
     async def of_task(
         self, context: executor.TaskContext, order: json.JsonObject
@@ -197,14 +200,14 @@ class BundledRuns:
             raise hosted_runs.RefusedError(refusal)
 
     def _made(self, bundle: bundles.Bundle) -> _Opened:
-        saying = reports.Reports(self._server, bundle.run)
+        saying = reports.RunReports(bundle.run)
         masker = manifest_redaction.Masker()
         for side in bundle.sides:
             masker.learn(side.manifests)
         known = bundled_clients.BundledClients(bundle, self._own, self._rule(bundle))
         performer = _executor(bundle, known, self._server, self._questions, self._clock)
         host = hosted_runs.TaskHost(
-            _Performer(performer, saying, self._meetings),
+            _Performer(performer, self._reports, self._meetings),
             self._clock,
             [redaction.RedactingObserver(masker, (saying,))],
             writing_under=write_permits.of_task,
@@ -227,15 +230,6 @@ class BundledRuns:
                 return
             del self._opened[digest]
             self._opening.pop(digest, None)
-
-    async def _keep_sending(self) -> None:
-        while True:
-            await asyncio.sleep(0.5)
-            await self._flush()
-
-    async def _flush(self) -> None:
-        for opened in tuple(self._opened.values()):
-            await opened.reports.flush()
 
 
 def _check_stages(bundle: bundles.Bundle, context: executor.TaskContext) -> None:

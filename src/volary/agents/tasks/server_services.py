@@ -83,10 +83,10 @@ class ServerServices:
         asked = {"run": run, "target": target, "name": name, "document": document}
         await self._ask("state/keep", asked)
 
-    async def report(self, run: str, said: Sequence[services.Said], *, again: bool) -> None:
+    async def report(self, reports: Sequence[services.Report]) -> Sequence[str]:
         """Keep what tasks said."""
-        plain = meeting_values.finite(msgspec.to_builtins(said))
-        await self._ask("report", {"run": run, "said": plain, "again": again})
+        plain = meeting_values.finite(msgspec.to_builtins(reports))
+        return await self._read("report", {"reports": plain}, list[str])
 
     async def measure(
         self, run: str, questions: Sequence[meters.Question]

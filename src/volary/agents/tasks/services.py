@@ -25,6 +25,16 @@ MOST_QUESTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
+class Report:
+    """What tasks of one run said."""
+
+    run: str
+    said: tuple[Said, ...]
+    #: Some of it may have been kept already.
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Meeting:
     """What tasks of one stage in one process say to the others, and what they have heard."""
 
@@ -104,8 +114,8 @@ class Services(Protocol):
         """See `task_states.TaskStateStore`; of the application of a run."""
         ...
 
-    async def report(self, run: str, said: Sequence[Said], *, again: bool) -> None:
-        """Keep what tasks said; `again`: some of it may have been kept already."""
+    async def report(self, reports: Sequence[Report]) -> Sequence[str]:
+        """Keep what tasks said; return why that of each is refused, empty: it is kept."""
         ...
 
     async def measure(

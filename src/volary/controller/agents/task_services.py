@@ -136,28 +136,40 @@ class TaskServices:
         head = await self._unfinished(clusters, run, target)
         await self.store.memories.keep(head.application, target, name, document, fence=None)
 
-    async def report(
-        self,
-        clusters: Collection[str],
-        run: str,
-        said: Sequence[services.Said],
-        *,
-        by: str,
-        again: bool,
-    ) -> None:
-        """Keep what tasks said.
+    async def report_all(
+        self, clusters: Collection[str], reports: Sequence[services.Report], *, by: str
+    ) -> list[str]:
+        """Keep what tasks of several runs said; return why that of each is refused; empty: kept."""
 
-        `again`: some of it may have been kept already, and is not kept twice then.
+        async def keep(report: services.Report) -> str:
+            try:
+                await self.report(clusters, report, by=by)
+            except errors.UserError as error:
+                return str(error)
+            return ""
+
+        return await asyncio.gather(*map(keep, reports))
+
+    async def report(self, clusters: Collection[str], report: services.Report, *, by: str) -> None:
+        """Keep what tasks of a run said.
+
+        What may have been kept already is not kept twice.
+
+        Raises:
+            refusals.NotFound: The agent may not speak of such a run.
+            refusals.Conflict: It has ended long ago.
         """
+        run, said = report.run, report.said
         if not said:
             return
-        heads = [await self._run(clusters, run, target) for target in {one.target for one in said}]
-        head = heads[0]
+        for target in {one.target for one in said}:
+            await self._check_target(clusters, run, target)
+        head = await self._run(clusters, run, said[0].target)
         if head.finished is not None and self.clock.now() > head.finished + _LAST_WORDS:
             raise refusals.conflict(f"run {run} has ended")
         masker = self.secrets.masker(head.application)
         lines = [_line(run, event, masker) for event in said if isinstance(event, feed.TaskLogged)]
-        if again:
+        if report.again:
             lines = await self._unknown(run, lines)
         await self.store.logs.append(lines, fence=None)
         await self.store.findings.append(

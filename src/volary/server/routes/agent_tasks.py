@@ -58,12 +58,10 @@ class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     document: dict[str, Any]
 
 
-class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What tasks of a run said."""
+class Reports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What tasks of runs said."""
 
-    run: str
-    said: list[services.Said]
-    again: bool = False
+    reports: list[services.Report]
 
 
 class Measuring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,18 +141,16 @@ async def keep_state(request: requests.Request) -> responses.Response:
     return responses.Response(status_code=204)
 
 
-@router.post("/report", status_code=204, responses=_DONE)
+@router.post("/report", responses=_JSON)
 @access.needs(Permission.AGENT)
 async def report(request: requests.Request) -> responses.Response:
     """Keep what tasks said: lines of their logs, what analyses found, what was taken over."""
-    asked = await _read(request, Report)
-    if len(asked.said) > services.MOST_SAID:
+    asked = await _read(request, Reports)
+    if sum(len(one.said) for one in asked.reports) > services.MOST_SAID:
         raise errors.user_error(f"more than {services.MOST_SAID} items at once")
     by = server_state.person(request).name
-    await _tasks(request).report(
-        _clusters(request), asked.run, asked.said, by=by, again=asked.again
-    )
-    return responses.Response(status_code=204)
+    refusals = await _tasks(request).report_all(_clusters(request), asked.reports, by=by)
+    return _answer(refusals)
 
 
 @router.post("/measure", responses=_JSON)
@@ -189,7 +185,7 @@ async def _read(request: requests.Request, kind: type[Asked]) -> Asked:
     """
     try:
         # Not strict: NaN and infinities are texts.
-        return json.convert(json.decode(await request.body()), kind, strict=kind is not Report)
+        return json.convert(json.decode(await request.body()), kind, strict=kind is not Reports)
     except json.UNREADABLE as error:
         raise errors.user_error(
             f"the request is not of its shape: {type(error).__name__}"

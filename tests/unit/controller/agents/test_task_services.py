@@ -122,7 +122,9 @@ async def test_an_agent_is_answered_about_its_own_clusters_alone(
         lambda mine: answers.found(mine, PLACE),
         lambda mine: answers.recall(mine, "run-1", "us", "analysis"),
         lambda mine: answers.keep(mine, "run-1", "us", "analysis", {}),
-        lambda mine: answers.report(mine, "run-1", [logged("hello")], by="agent:x", again=False),
+        lambda mine: answers.report(
+            mine, services.Report("run-1", (logged("hello"),)), by="agent:x"
+        ),
         lambda mine: answers.measure(mine, "run-1", asked()),
     ]
     for ask in refused:
@@ -140,13 +142,20 @@ async def test_an_agent_is_answered_about_its_own_clusters_alone(
 async def test_what_was_said_is_kept_once_and_without_secrets(
     answers: task_services.TaskServices, store: stores.Store
 ) -> None:
-    lines = [logged("uses hunter2-is-secret"), logged("ready", 1), logged("ready", 2)]
-    await answers.report(["us"], "run-1", lines, by="agent:us", again=False)
+    lines = (logged("uses hunter2-is-secret"), logged("ready", 1), logged("ready", 2))
+    first = services.Report("run-1", lines)
+    # It is not known whether they were kept.
+    second = services.Report("run-1", (*lines, logged("more", 3)), again=True)
+    unknown = services.Report("run-7", lines)
 
-    await answers.report(["us"], "run-1", [*lines, logged("more", 3)], by="agent:us", again=True)
+    assert await answers.report_all(["us"], [first], by="agent:us") == [""]
+    kept, refused = await answers.report_all(["us"], [second, unknown], by="agent:us")
 
-    kept = [line.text for line in await store.logs.after("run-1", 0)]
-    assert kept == ["uses *****", "ready", "ready", "more"]
+    assert not kept
+    assert "there is no run run-7" in refused
+
+    texts = [line.text for line in await store.logs.after("run-1", 0)]
+    assert texts == ["uses *****", "ready", "ready", "more"]
 
 
 async def test_only_what_a_stage_of_the_run_asks_is_measured(
