@@ -24,6 +24,11 @@ class _Reader:
         """Return why nothing is written: each bundle writes by its own rule."""
         return "nothing is written here but for a run"
 
+    def __hash__(self) -> int:
+        """Return the same for equal ones; what is said besides the user cannot be hashed."""
+        who = self.known_as.impersonation
+        return hash((self.title, self.known_as.kubeconfig, who and who.user))
+
 
 class BundledClients:
     """One cluster, described as in the bundle, and reached as this process does.
