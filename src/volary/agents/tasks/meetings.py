@@ -37,6 +37,8 @@ _WAIT, _SHORT_WAIT = 10.0, 1.0
 _AGAIN = 0.5
 #: Bytes that are said with one request, unless one task alone says more.
 _MOST_SAID = 2**20
+#: Numbers of what was heard that are kept before those are forgotten that nobody needs.
+_MOST_HEARD = 10_000
 #: For the log.
 _HEARING = "what tasks hear of other clusters"
 
@@ -167,7 +169,8 @@ class Meetings:
             known = batch.get(saying.room, [])
             size += saying.size
             is_next = any(one.target == saying.target for one in known)
-            if is_next or (batch and size > _MOST_SAID):
+            is_full = size > _MOST_SAID or len(batch) >= services.MOST_MEETINGS
+            if is_next or (batch and is_full):
                 break
             self._waiting.popleft()
             if not saying.answered.cancelled():
@@ -195,7 +198,7 @@ class Meetings:
 
     async def _keep_hearing_for_all(self) -> None:
         while True:
-            self._heard_for = set(self._rooms.values())
+            self._heard_for = set(itertools.islice(self._rooms.values(), services.MOST_MEETINGS))
             await self._hear(list(self._heard_for), _WAIT)
 
     async def _keep_hearing_for_new_ones(self) -> None:
@@ -203,7 +206,7 @@ class Meetings:
             self._begun.clear()
             new = [room for room in self._rooms.values() if room not in self._heard_for]
             if new:
-                await self._hear(new, _SHORT_WAIT)
+                await self._hear(new[: services.MOST_MEETINGS], _SHORT_WAIT)
             else:
                 await self._begun.wait()
 
@@ -244,6 +247,7 @@ class _Mirror:
     told: Mapping[str, object] = field(default_factory=dict)
     #: What was heard last, by topic and cluster, and when each cluster came: by numbers.
     heard: dict[tuple[str, str], int] = field(default_factory=dict)
+    most_heard: int = _MOST_HEARD
     arrivals: dict[str, int] = field(default_factory=dict)
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     #: Why the task may not meet others any more.
@@ -302,6 +306,7 @@ class _Mirror:
         """Forget what is not known here any more."""
         topics = set(self.here.topics)
         self.heard = {key: number for key, number in self.heard.items() if key[0] in topics}
+        self.most_heard = max(_MOST_HEARD, 2 * len(self.heard))
 
 
 @dataclass(slots=True, eq=False)
@@ -355,7 +360,7 @@ class _Room:
             mirror.see(met.members)
         for word in met.said:
             mirror.hear(word)
-        if len(mirror.heard) > _MOST_HEARD:
+        if len(mirror.heard) > mirror.most_heard:
             mirror.forget()
 
     def fail(self, error: BaseException) -> None:
@@ -363,10 +368,6 @@ class _Room:
         for mirror in self.mirrors:
             mirror.error = error
             mirror.failed.set()
-
-
-#: Numbers that are kept before those are forgotten that nobody needs.
-_MOST_HEARD = 10_000
 
 
 @dataclass(slots=True, eq=False)

@@ -20,6 +20,8 @@ from volary.stages.runtime import task_states
 Said = feed.TaskLogged | feed.TaskFinding | feed.TaskTookOver
 #: Items that are sent at once.
 MOST_SAID = 200
+#: Stages that are spoken of and heard for at once.
+MOST_MEETINGS = 5_000
 #: Questions that are asked at once.
 MOST_QUESTIONS = 100
 

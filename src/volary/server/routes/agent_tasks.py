@@ -173,6 +173,8 @@ async def measure(request: requests.Request) -> responses.Response:
 async def meet(request: requests.Request) -> responses.Response:
     """Say something to the other tasks of stages, and hear what they say."""
     asked = await _read(request, Meetings)
+    if len(asked.meetings) > services.MOST_MEETINGS:
+        raise errors.user_error(f"more than {services.MOST_MEETINGS} stages at once")
     met = await _tasks(request).meet(_clusters(request), asked.meetings, wait=asked.wait)
     return _answer(msgspec.to_builtins(met))
 
