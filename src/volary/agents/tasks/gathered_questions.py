@@ -11,7 +11,7 @@ from volary.model import analysis, errors
 
 _Answers = Sequence[analysis.Measurement]
 #: Seconds in which questions are gathered.
-_SECONDS = 0.005
+_SECONDS = 0.02
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ from volary.stages.runtime import rendezvouses
 #: Seconds that leaving may take; who does not say so is missed after a while anyway.
 _FAREWELL = 5.0
 #: Seconds in which what tasks say is gathered, so that it is said together.
-_GATHERED = 0.005
+_GATHERED = 0.01
 #: Seconds that an answer with something new is waited for; of tasks that have just begun, so that
 #: those that begin meanwhile are heard for soon.
 _WAIT, _SHORT_WAIT = 10.0, 1.0

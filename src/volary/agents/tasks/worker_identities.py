@@ -1,9 +1,9 @@
 """The identity of a worker: a file with all that it needs, which is a secret as a whole."""
 
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 
@@ -71,7 +71,7 @@ class IdentityFile:
     """
 
     def __init__(self, path: str, learn: Callable[[str], None]) -> None:
-        self._path = path
+        self._path, self._place = path, os.path.expanduser(path)
         #: Told of each token, so that no log has it.
         self._learn = learn
         self._known: list[WorkerIdentity] = []
@@ -110,8 +110,8 @@ class IdentityFile:
     def _stamp(self) -> tuple[int, ...] | None:
         """Return what is another one with every file that is put there, and with every write."""
         try:
-            found = Path(self._path).expanduser().stat()
-        except (OSError, RuntimeError, ValueError):
+            found = os.stat(self._place)
+        except (OSError, ValueError):
             return None
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
