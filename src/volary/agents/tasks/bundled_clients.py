@@ -9,33 +9,32 @@ from volary.model import clocks
 from volary.model.fleet import fleets
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BundleActor:
-    """Who a bundle is carried out for: its application's project, within what is permitted here."""
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Who bundles read for: the same for all of one project, which share what watches tell."""
 
-    bundle: bundles.Bundle
-    #: Asked first: it is the cluster's owner who speaks.
-    rule: write_rules.WriteRule
-
-    @property
-    def title(self) -> str:
-        """How it is called in sentences."""
-        return f"project {self.bundle.project}" if self.bundle.project else "the controller"
+    title: str
+    known_as: actors.Identity
 
     def identity(self) -> actors.Identity:
         """Return how the cluster knows it."""
-        return self.bundle.identity
+        return self.known_as
 
-    def refusal(self, cluster: fleets.Cluster, write: write_rules.Write) -> str:
-        """Return why a write may not be sent to the cluster, a sentence; empty: it may."""
-        refusal = self.rule(write)
-        if refusal or self.bundle.standing.reason:
-            return refusal or self.bundle.standing.reason
-        return project_writes.refusal(self.bundle.standing.project, cluster, write)
+    def refusal(self, _: fleets.Cluster, __: write_rules.Write) -> str:
+        """Return why nothing is written: each bundle writes by its own rule."""
+        return "nothing is written here but for a run"
+
+    def __hash__(self) -> int:
+        """Return the same for equal ones; what is said besides the user cannot be hashed."""
+        who = self.known_as.impersonation
+        return hash((self.title, self.known_as.kubeconfig, who and who.user))
 
 
 class BundledClients:
-    """One cluster, described as in the bundle, and reached as this process does."""
+    """One cluster, described as in the bundle, and reached as this process does.
+
+    It is written to for the application's project, within what is permitted here.
+    """
 
     def __init__(
         self,
@@ -45,7 +44,12 @@ class BundledClients:
     ) -> None:
         self._bundle = bundle
         self._own = own
-        self._acting = own.acting_for(BundleActor(bundle, rule))
+        #: Asked first: it is the cluster's owner who speaks.
+        self._permitted = rule
+        title = f"project {bundle.project}" if bundle.project else "the controller"
+        self._reading = own.acting_for(_Reader(title, bundle.identity))
+        #: The client that writes for the bundle, and the one that it is made from.
+        self._writing: tuple[clients.Client, clients.Client] | None = None
 
     @property
     def fleet(self) -> fleets.Fleet:
@@ -77,4 +81,20 @@ class BundledClients:
         """Return the client of the cluster."""
         if name != self._bundle.cluster.name:
             return fleet_clients.Unavailable(name, f"cluster {name} is not that of the bundle")
-        return await self._acting.client(name)
+        reading = await self._reading.client(name)
+        if isinstance(reading, fleet_clients.Unavailable):
+            return reading
+        if self._writing is None or self._writing[1] is not reading:
+            self._writing = reading.writing_by(self._refusal), reading
+        return self._writing[0]
+
+    def _refusal(self, write: write_rules.Write) -> str:
+        """Return why a write may not be sent to the cluster, a sentence; empty: it may."""
+        refusal = self._permitted(write)
+        if refusal or self._bundle.standing.reason:
+            return refusal or self._bundle.standing.reason
+        name = self._bundle.cluster.name
+        member = self._own.member(name)
+        if member is None:
+            return f"cluster {name} is not in the fleet"
+        return project_writes.refusal(self._bundle.standing.project, member, write)

@@ -18,13 +18,13 @@ from volary.agents.policy import decisions
 from volary.agents.tasks import (
     bundled_clients,
     bundles,
+    gathered_questions,
     meetings,
     permissions,
     remote_state,
     reports,
     services,
 )
-from volary.analysis.metering import meters
 from volary.clusters.client import client_pool, fleet_clients, object_places, write_rules
 from volary.clusters.transport import write_permits
 from volary.concurrency import background_tasks, retries, work_threads
@@ -33,7 +33,7 @@ from volary.engine.observers import redaction
 from volary.engine.runs import run_builder
 from volary.engine.temporal import documents, hosted_runs
 from volary.manifests import redaction as manifest_redaction
-from volary.model import analysis, clocks, errors, json, statuses
+from volary.model import clocks, errors, json, statuses
 from volary.model.objects import manifest
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import added_stages
@@ -63,7 +63,7 @@ class Identity:
 class _Opened:
     bundle: bundles.Bundle
     host: hosted_runs.TaskHost
-    reports: reports.Reports
+    reports: reports.RunReports
     clients: bundled_clients.BundledClients
 
 
@@ -85,13 +85,18 @@ class BundledRuns:
         self._clock = clock
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._opening: dict[str, asyncio.Lock] = {}
+        self._reports = reports.Reports(
+            server, lambda: [opened.reports for opened in self._opened.values()]
+        )
+        self._meetings = meetings.Meetings(server)
+        self._questions = gathered_questions.GatheredQuestions(server)
 
     @contextlib.asynccontextmanager
     async def reporting(self) -> AsyncIterator[None]:
         """Send what tasks say while the block lasts, and the rest at its end."""
-        async with background_tasks.in_background(self._keep_sending()):
+        async with background_tasks.in_background(self._reports.keep_sending()):
             yield
-        await self._flush()
+        await self._reports.flush()
 
     async def of_task(
         self, context: executor.TaskContext, order: json.JsonObject
@@ -195,14 +200,14 @@ class BundledRuns:
             raise hosted_runs.RefusedError(refusal)
 
     def _made(self, bundle: bundles.Bundle) -> _Opened:
-        saying = reports.Reports(self._server, bundle.run)
+        saying = reports.RunReports(bundle.run)
         masker = manifest_redaction.Masker()
         for side in bundle.sides:
             masker.learn(side.manifests)
         known = bundled_clients.BundledClients(bundle, self._own, self._rule(bundle))
-        performer = _executor(bundle, known, self._server, self._clock)
+        performer = _executor(bundle, known, self._server, self._questions, self._clock)
         host = hosted_runs.TaskHost(
-            _Performer(performer, saying, self._server, bundle.run),
+            _Performer(performer, self._reports, self._meetings),
             self._clock,
             [redaction.RedactingObserver(masker, (saying,))],
             writing_under=write_permits.of_task,
@@ -225,15 +230,6 @@ class BundledRuns:
                 return
             del self._opened[digest]
             self._opening.pop(digest, None)
-
-    async def _keep_sending(self) -> None:
-        while True:
-            await asyncio.sleep(0.5)
-            await self._flush()
-
-    async def _flush(self) -> None:
-        for opened in tuple(self._opened.values()):
-            await opened.reports.flush()
 
 
 def _check_stages(bundle: bundles.Bundle, context: executor.TaskContext) -> None:
@@ -293,6 +289,7 @@ def _executor(
     bundle: bundles.Bundle,
     known: client_pool.FleetClients,
     server: services.Services,
+    questions: gathered_questions.GatheredQuestions,
     clock: clocks.Clock,
 ) -> stage_executor.ClusterExecutor:
     name = bundle.cluster.name
@@ -311,7 +308,7 @@ def _executor(
         bundle.options,
         contexts.RunEnvironment(bundle.commander, bundle.repository, bundle.summary),
         keeper=remote_state.RemoteState(server, bundle.run),
-        meter=_Meter(server, bundle.run),
+        meter=gathered_questions.RunMeter(questions, bundle.run),
         render_before=render_before,
         owners={} if bundle.owner is None else {name: bundle.owner},
         standing=lambda: bundle.standing,
@@ -324,8 +321,7 @@ class _Performer:
 
     stages: stage_executor.ClusterExecutor
     reports: reports.Reports
-    server: services.Services
-    run: str
+    meetings: meetings.Meetings
 
     async def execute(
         self, task: executor.TaskContext, report: executor.Reporter
@@ -333,24 +329,10 @@ class _Performer:
         token = _STAGE.set(task.stage.name)
         try:
             rendezvous = self.stages.rendezvous(task.stage_id)
-            async with meetings.shared(rendezvous, self.server, task):
+            async with self.meetings.shared(rendezvous, task):
                 return await self.stages.execute(task, report)
         finally:
             _STAGE.reset(token)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS):
                     await self.reports.flush()
-
-
-@dataclass(frozen=True, slots=True)
-class _Meter:
-    """Has the server measure."""
-
-    server: services.Services
-    run: str
-
-    async def measure(self, question: meters.Question) -> analysis.Measurement:
-        try:
-            return await self.server.measure(self.run, question)
-        except errors.VolaryError as error:
-            return question.failure(str(error))

@@ -43,6 +43,8 @@ class ServerServices:
     rotation: float = _ROTATION
     #: That answered last.
     _last: str = field(default="", init=False)
+    #: That had something open last at which tasks meet.
+    _leader: str = field(default="", init=False)
     #: When it was first said that who asks is not known, since it was; None: it is.
     _unknown_since: float | None = field(default=None, init=False)
     _is_unknown: asyncio.Event = field(default_factory=asyncio.Event, init=False)
@@ -81,31 +83,57 @@ class ServerServices:
         asked = {"run": run, "target": target, "name": name, "document": document}
         await self._ask("state/keep", asked)
 
-    async def report(self, run: str, said: Sequence[services.Said], *, again: bool) -> None:
+    async def report(self, reports: Sequence[services.Report]) -> Sequence[str]:
         """Keep what tasks said."""
-        plain = meeting_values.finite(msgspec.to_builtins(said))
-        await self._ask("report", {"run": run, "said": plain, "again": again})
+        plain = meeting_values.finite(msgspec.to_builtins(reports))
+        return await self._read("report", {"reports": plain}, list[str])
 
-    async def measure(self, run: str, question: meters.Question) -> analysis.Measurement:
+    async def measure(
+        self, run: str, questions: Sequence[meters.Question]
+    ) -> Sequence[analysis.Measurement]:
         """Ask a system of metrics."""
-        document = meeting_values.finite(services.write_question(question))
-        answer = await self._ask("measure", {"run": run, "question": document})
+        document = meeting_values.finite(services.write_questions(questions))
+        answer = await self._ask("measure", {"run": run, "asked": document})
         try:
             # Not strict: NaN and infinities are texts.
-            return json.convert(json.decode(answer), analysis.Measurement, strict=False)
+            return json.convert(json.decode(answer), list[analysis.Measurement], strict=False)
         except json.UNREADABLE as error:
             raise errors.PermanentError("the server's answer cannot be read") from error
 
-    async def meet(self, meeting: services.Meeting) -> services.Met:
-        """Say something to the other tasks of a stage, and hear what they say."""
-        return await self._read("meet", msgspec.to_builtins(meeting), services.Met)
+    async def meet(
+        self, meetings: Sequence[services.Meeting], *, wait: float = 0.0
+    ) -> Sequence[services.Met]:
+        """Say something to the other tasks of stages, and hear what they say.
+
+        Each is answered by the first server that has it open: while another one begins to lead,
+        these may be several. Then nobody waits, so that what one has to say is heard.
+        """
+        met: dict[int, services.Met] = {}
+        open_at: set[int] = set()
+        why: errors.TemporaryError | None = None
+        for address in self._addresses(self._leader):
+            rest = [each for each in range(len(meetings)) if each not in open_at]
+            asked = [meetings[each] for each in rest]
+            seconds = 0.0 if open_at else wait
+            text = msgspec.json.encode({"meetings": asked, "wait": seconds})
+            try:
+                answer = _read(await self._ask_one(address, "meet", text), list[services.Met])
+            except errors.TemporaryError as error:
+                why = errors.TemporaryError(f"{address}: {error}")
+                continue
+            met |= zip(rest, answer, strict=True)
+            here = {each for each in rest if met[each].is_refused or not met[each].trouble}
+            if here and not open_at:
+                self._leader = address
+            open_at |= here
+            if len(open_at) == len(meetings):
+                break
+        if not met:
+            raise why or errors.TemporaryError("no server is known")
+        return [met[each] for each in range(len(meetings))]
 
     async def _read(self, path: str, body: Any, kind: type[Value]) -> Value:
-        answer = await self._ask(path, body)
-        try:
-            return json.decode(answer, kind)
-        except json.UNREADABLE as error:
-            raise errors.PermanentError("the server's answer cannot be read") from error
+        return _read(await self._ask(path, body), kind)
 
     async def _ask(self, path: str, body: Any) -> bytes:
         """Return the answer of the first server that gives one.
@@ -114,11 +142,9 @@ class ServerServices:
             errors.PermanentError: It refuses.
             errors.TemporaryError: None answers now.
         """
-        known = list(self.servers())
-        known.sort(key=lambda address: address != self._last)
         text = msgspec.json.encode(body)
         why = "no server is known"
-        for address in known:
+        for address in self._addresses(self._last):
             try:
                 answer = await self._ask_one(address, path, text)
             except errors.TemporaryError as error:
@@ -127,6 +153,9 @@ class ServerServices:
             self._last = address
             return answer
         raise errors.TemporaryError(why)
+
+    def _addresses(self, first: str) -> list[str]:
+        return sorted(self.servers(), key=lambda address: address != first)
 
     async def _ask_one(self, address: str, path: str, text: bytes) -> bytes:
         try:
@@ -162,6 +191,13 @@ class ServerServices:
             self._unknown_since = now
         if now - self._unknown_since >= self.rotation:
             self._is_unknown.set()
+
+
+def _read(answer: bytes, kind: type[Value]) -> Value:
+    try:
+        return json.decode(answer, kind)
+    except json.UNREADABLE as error:
+        raise errors.PermanentError("the server's answer cannot be read") from error
 
 
 def _reason(body: bytes) -> str:

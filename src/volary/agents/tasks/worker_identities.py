@@ -1,6 +1,7 @@
 """The identity of a worker: a file with all that it needs, which is a secret as a whole."""
 
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -62,30 +63,29 @@ def read(text: str) -> WorkerIdentity:
 class IdentityFile:
     """The identity that a file holds now: whoever rotates it puts another one in its place.
 
-    Where it cannot be read, as while it is being written, the one before goes on.
+    It is read again once the file is another one, or was written to. Where it cannot be read, as
+    while it is being written, the one before goes on.
 
     Raises:
         errors.UserError: It cannot be read at first, or holds none.
     """
 
     def __init__(self, path: str, learn: Callable[[str], None]) -> None:
-        self._path = path
+        self._path, self._place = path, os.path.expanduser(path)
         #: Told of each token, so that no log has it.
         self._learn = learn
         self._known: list[WorkerIdentity] = []
+        #: How the file was when it was read last; None: it could not be.
+        self._seen = self._stamp()
         self._take(read(secret_files.read_text(path)))
 
     @property
     def current(self) -> WorkerIdentity:
         """The identity to show from now on."""
-        try:
-            found = read(secret_files.read_text(self._path))
-        except errors.UserError as error:
-            _LOG.debug("the identity before goes on: %s", error)
-        else:
-            if found != self._known[-1]:
-                self._take(found)
-                _LOG.info("the identity of worker %s has changed", found.name)
+        # Before it is read: what is written meanwhile is seen the next time.
+        stamp = self._stamp()
+        if stamp is None or stamp != self._seen:
+            self._read_again(stamp)
         return self._known[-1]
 
     def opened_with(self) -> list[keys.OpeningKey]:
@@ -94,6 +94,26 @@ class IdentityFile:
         return [
             keys.read_opening(one.opening_key.encode()) for one in (newest, *self._known[-2:-1])
         ]
+
+    def _read_again(self, stamp: tuple[int, ...] | None) -> None:
+        self._seen = None
+        try:
+            found = read(secret_files.read_text(self._path))
+        except errors.UserError as error:
+            _LOG.debug("the identity before goes on: %s", error)
+            return
+        self._seen = stamp
+        if found != self._known[-1]:
+            self._take(found)
+            _LOG.info("the identity of worker %s has changed", found.name)
+
+    def _stamp(self) -> tuple[int, ...] | None:
+        """Return what is another one with every file that is put there, and with every write."""
+        try:
+            found = os.stat(self._place)
+        except (OSError, ValueError):
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def _take(self, identity: WorkerIdentity) -> None:
         self._learn(identity.token)

@@ -65,6 +65,22 @@ class Client:
             acts_as="" if who is None else who.user,
         )
 
+    def writing_by(self, rule: write_rules.WriteRule) -> "Client":
+        """Return a client that writes by another rule.
+
+        The cluster knows both as the same, so what watches tell one of them the other knows as
+        well. It ends with this one, and is not closed by itself.
+        """
+        client = Client(
+            self._sender,
+            chance=self._chance,
+            rule=rule,
+            discovering=self._discoverer,
+            acts_as=self.acts_as,
+        )
+        client.informers = self.informers
+        return client
+
     @property
     def name(self) -> str:
         """The cluster's name in the fleet."""

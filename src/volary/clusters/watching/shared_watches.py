@@ -33,8 +33,8 @@ class _Shared:
     task: "asyncio.Task[None] | None" = None
 
 
-#: By client: what one identity may see another may not.
-_SHARED: "weakref.WeakKeyDictionary[clients.Client, dict[_Key, _Shared]]" = (
+#: By what clients share: what one identity may see another may not.
+_SHARED: "weakref.WeakKeyDictionary[informers.Informers, dict[_Key, _Shared]]" = (
     weakref.WeakKeyDictionary()
 )
 
@@ -52,7 +52,7 @@ async def follow(
     It is watched from the moment on when so many follow it: a watch is a connection of its own.
     Where it cannot be watched the informer has the error; who follows it then begins anew.
     """
-    of_client = _SHARED.setdefault(client, {})
+    of_client = _SHARED.setdefault(client.informers, {})
     key = (resource, namespace)
     shared = of_client.get(key)
     if shared is None or shared.informer.error is not None:

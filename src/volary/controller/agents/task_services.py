@@ -6,34 +6,36 @@ through the leader, which has the run open: any other server says that it has no
 """
 
 import asyncio
-import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+import contextlib
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from volary.agents.tasks import meeting_values, services
 from volary.analysis.metering import meters
 from volary.controller import refusals
-from volary.controller.agents import run_orders
+from volary.controller.agents import run_orders, run_questions
 from volary.controller.persistence import redaction
 from volary.engine.observers import feed
 from volary.engine.observers import redaction as event_redaction
-from volary.engine.persistence import codec
 from volary.manifests import redaction as manifest_redaction
 from volary.model import analysis, clocks, errors, json, statuses
 from volary.model.runs import run_records
-from volary.stages.judgement import findings, in_flight
+from volary.stages.judgement import findings
 from volary.stages.runtime import rendezvouses, task_states
 from volary.store import records, stores
 
 #: Rows of the store that are read at once.
 _PAGE = 500
-#: Seconds that an answer waits for something new to tell.
-_LONGEST_WAIT = 10.0
+#: Seconds that an answer waits for something new to tell at most, and for more of it then.
+_LONGEST_WAIT, _GATHERED = 10.0, 0.05
 #: Seconds after which somebody counts as gone who says nothing.
 _MISSED = 60.0
 #: How long after the end of a run its tasks may still say something.
 _LAST_WORDS = timedelta(minutes=10)
+#: Clusters of runs that are known to be their targets, which never changes.
+_MOST_TARGETS = 50_000
 
 
 @dataclass(slots=True)
@@ -47,6 +49,12 @@ class TaskServices:
     apart: run_orders.ApartTasks
     #: Who is present from elsewhere, until when.
     _present: dict[tuple[str, str], asyncio.TimerHandle] = field(default_factory=dict)
+    _targets: OrderedDict[tuple[str, str], None] = field(default_factory=OrderedDict)
+    _questions: run_questions.RunQuestions = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know nothing of any run yet."""
+        self._questions = run_questions.RunQuestions(self.store)
 
     async def artifact(self, clusters: Collection[str], digest: str, target: str) -> bytes:
         """Return an artifact for one of the agent's clusters.
@@ -128,28 +136,40 @@ class TaskServices:
         head = await self._unfinished(clusters, run, target)
         await self.store.memories.keep(head.application, target, name, document, fence=None)
 
-    async def report(
-        self,
-        clusters: Collection[str],
-        run: str,
-        said: Sequence[services.Said],
-        *,
-        by: str,
-        again: bool,
-    ) -> None:
-        """Keep what tasks said.
+    async def report_all(
+        self, clusters: Collection[str], reports: Sequence[services.Report], *, by: str
+    ) -> list[str]:
+        """Keep what tasks of several runs said; return why that of each is refused; empty: kept."""
 
-        `again`: some of it may have been kept already, and is not kept twice then.
+        async def keep(report: services.Report) -> str:
+            try:
+                await self.report(clusters, report, by=by)
+            except errors.UserError as error:
+                return str(error)
+            return ""
+
+        return await asyncio.gather(*map(keep, reports))
+
+    async def report(self, clusters: Collection[str], report: services.Report, *, by: str) -> None:
+        """Keep what tasks of a run said.
+
+        What may have been kept already is not kept twice.
+
+        Raises:
+            refusals.NotFound: The agent may not speak of such a run.
+            refusals.Conflict: It has ended long ago.
         """
+        run, said = report.run, report.said
         if not said:
             return
-        heads = [await self._run(clusters, run, target) for target in {one.target for one in said}]
-        head = heads[0]
+        for target in {one.target for one in said}:
+            await self._check_target(clusters, run, target)
+        head = await self._run(clusters, run, said[0].target)
         if head.finished is not None and self.clock.now() > head.finished + _LAST_WORDS:
             raise refusals.conflict(f"run {run} has ended")
         masker = self.secrets.masker(head.application)
         lines = [_line(run, event, masker) for event in said if isinstance(event, feed.TaskLogged)]
-        if again:
+        if report.again:
             lines = await self._unknown(run, lines)
         await self.store.logs.append(lines, fence=None)
         await self.store.findings.append(
@@ -197,55 +217,92 @@ class TaskServices:
         Raises:
             refusals.Conflict: No stage of the run has that rule, or it is about something else.
         """
-        stored = refusals.required(await self.store.runs.load(run_id), "run", run_id)
-        run = codec.read_run(stored)
+        known = await self._questions.of(run_id)
         # One that compares with clusters without the release asks about those as well.
-        if not set(clusters) & set(run.targets) or question.target not in run.targets:
+        if not known.targets.intersection(clusters) or question.target not in known.targets:
             raise refusals.not_found("run", run_id)
-        rules = [rule for stage in run.stages for rule in _rules_in(stage.stage)]
-        if any(stage.stage.kind.removes for stage in run.stages):
-            providers = {rule.provider for rule in rules} | {""}
-            rules += [in_flight.rule_for(provider) for provider in providers]
-        asked = {_query(rule) for rule in rules}
-        if _query(question.rule) not in asked or question.application.name != run.application:
+        if not known.has(question):
             raise refusals.conflict("no stage of the run asks that")
         return await self.meter.measure(question)
 
-    async def meet(self, clusters: Collection[str], meeting: services.Meeting) -> services.Met:
-        """Take what a task says to the others of its stage, and return what they say.
+    async def measure_all(
+        self, clusters: Collection[str], run_id: str, questions: Sequence[meters.Question]
+    ) -> list[analysis.Measurement]:
+        """Ask several questions at a time; what is refused is an answer that says so."""
 
-        Raises:
-            errors.TemporaryError: This server has not opened the run: another one may have.
-        """
-        await self._run(clusters, meeting.run, meeting.target)
-        performer = self.apart.open_runs.get(meeting.run)
-        if performer is None:
-            raise errors.TemporaryError(f"run {meeting.run} is not open in this server")
-        place = performer.rendezvous(meeting.stage)
-        self._attend(place, meeting)
-        for topic, document in meeting.said.items():
-            value = meeting_values.read(document)
-            if value is not None:
-                place.post(meeting.target, topic, value)
-        if meeting.seen >= 0 and meeting.is_present:
+        async def measure(question: meters.Question) -> analysis.Measurement:
             try:
-                async with asyncio.timeout(_LONGEST_WAIT):
-                    await place.changed(meeting.seen)
-            except TimeoutError:
-                pass
-        return _met(place)
+                return await self.measure(clusters, run_id, question)
+            except errors.VolaryError as error:
+                return question.failure(str(error))
 
-    def _attend(self, place: rendezvouses.Rendezvous, meeting: services.Meeting) -> None:
-        key = (place.id, meeting.target)
+        return await asyncio.gather(*map(measure, questions))
+
+    async def meet(
+        self,
+        clusters: Collection[str],
+        meetings: Sequence[services.Meeting],
+        *,
+        wait: float = 0.0,
+    ) -> list[services.Met]:
+        """Take what tasks say to the others of their stages, and return what they say.
+
+        With `wait` the answer waits up to so many seconds until others have said something at any
+        of them; not where one of them has to be asked for elsewhere.
+        """
+        places = [await self._place(clusters, meeting) for meeting in meetings]
+        heard: list[tuple[rendezvouses.Rendezvous, services.Meeting]] = []
+        for place, meeting in zip(places, meetings, strict=True):
+            if isinstance(place, rendezvouses.Rendezvous):
+                self._take(place, meeting)
+                heard.append((place, meeting))
+        if wait > 0 and len(heard) == len(meetings):
+            await _until_news(heard, min(wait, _LONGEST_WAIT))
+        return [
+            place if isinstance(place, services.Met) else _met(place, meeting)
+            for place, meeting in zip(places, meetings, strict=True)
+        ]
+
+    async def _place(
+        self, clusters: Collection[str], meeting: services.Meeting
+    ) -> rendezvouses.Rendezvous | services.Met:
+        """Return where tasks of a stage meet, or why they do not."""
+        targets = {*meeting.said, *meeting.left, *meeting.listening}
+        try:
+            for target in targets:
+                await self._check_target(clusters, meeting.run, target)
+        except refusals.NotFound as error:
+            return services.Met(trouble=str(error), is_refused=True)
+        performer = self.apart.open_runs.get(meeting.run)
+        if performer is None or not targets:
+            return services.Met(trouble=f"run {meeting.run} is not open in this server")
+        return performer.rendezvous(meeting.stage)
+
+    def _take(self, place: rendezvouses.Rendezvous, meeting: services.Meeting) -> None:
+        for target, said in meeting.said.items():
+            self._attend(place, target)
+            place.join(target)
+            for topic, document in said.items():
+                value = meeting_values.read(document)
+                if value is not None:
+                    place.post(target, topic, value)
+        for target in meeting.listening:
+            # Who was missed, or has left meanwhile, comes only by saying so.
+            if (place.id, target) in self._present:
+                self._attend(place, target)
+        for target in meeting.left:
+            waiting = self._present.pop((place.id, target), None)
+            if waiting is not None:
+                waiting.cancel()
+            place.leave(target)
+
+    def _attend(self, place: rendezvouses.Rendezvous, target: str) -> None:
+        key = (place.id, target)
         waiting = self._present.pop(key, None)
         if waiting is not None:
             waiting.cancel()
-        if not meeting.is_present:
-            place.leave(meeting.target)
-            return
-        place.join(meeting.target)
         loop = asyncio.get_running_loop()
-        self._present[key] = loop.call_later(_MISSED, self._miss, place, meeting.target)
+        self._present[key] = loop.call_later(_MISSED, self._miss, place, target)
 
     def _miss(self, place: rendezvouses.Rendezvous, target: str) -> None:
         self._present.pop((place.id, target), None)
@@ -259,11 +316,25 @@ class TaskServices:
         Raises:
             refusals.NotFound: There is no such run.
         """
-        if target in clusters and await self.store.runs.has_target(run_id, target):
-            summary = await self.store.runs.summary(run_id)
-            if summary is not None:
-                return summary.head
-        raise refusals.not_found("run", run_id)
+        await self._check_target(clusters, run_id, target)
+        summary = await self.store.runs.summary(run_id)
+        return refusals.required(summary, "run", run_id).head
+
+    async def _check_target(self, clusters: Collection[str], run_id: str, target: str) -> None:
+        """See that a run has a cluster of the agent as a target.
+
+        Raises:
+            refusals.NotFound: It has not.
+        """
+        if target not in clusters:
+            raise refusals.not_found("run", run_id)
+        key = (run_id, target)
+        if key not in self._targets:
+            if not await self.store.runs.has_target(run_id, target):
+                raise refusals.not_found("run", run_id)
+            self._targets[key] = None
+            while len(self._targets) > _MOST_TARGETS:
+                self._targets.popitem(last=False)
 
     async def _unfinished(
         self, clusters: Collection[str], run_id: str, target: str
@@ -279,14 +350,43 @@ class TaskServices:
         return head
 
 
-def _met(place: rendezvouses.Rendezvous) -> services.Met:
-    said: dict[str, dict[str, object]] = {}
-    for topic in place.topics:
-        written = {
-            target: meeting_values.write(value) for target, value in place.said(topic).items()
-        }
-        said[topic] = {target: text for target, text in written.items() if text is not None}
-    return services.Met(place.id, place.number, place.members, said)
+async def _until_news(
+    heard: Sequence[tuple[rendezvouses.Rendezvous, services.Meeting]], seconds: float
+) -> None:
+    """Wait until others have come, said something or left at one of some places, or for so long."""
+    happened: set[rendezvouses.Rendezvous] = set()
+    woken = asyncio.Event()
+
+    def note(place: rendezvouses.Rendezvous) -> None:
+        happened.add(place)
+        woken.set()
+
+    with contextlib.ExitStack() as listening:
+        for place, _ in heard:
+            listening.enter_context(place.telling(note))
+        looked_at = list(heard)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not any(_has_news(place, meeting) for place, meeting in looked_at):
+                    woken.clear()
+                    happened.clear()
+                    await woken.wait()
+                    looked_at = [one for one in heard if one[0] in happened]
+                await asyncio.sleep(_GATHERED)
+
+
+def _has_news(place: rendezvouses.Rendezvous, meeting: services.Meeting) -> bool:
+    return place.id != meeting.place or place.has_news(meeting.seen, meeting.listening)
+
+
+def _met(place: rendezvouses.Rendezvous, meeting: services.Meeting) -> services.Met:
+    seen = meeting.seen if meeting.place == place.id else 0
+    said = (
+        services.Word(word.topic, word.target, word.number, meeting_values.write(word.value))
+        for word in place.said_since(seen)
+    )
+    known = tuple(word for word in said if word.value is not None)
+    return services.Met(place.id, place.number, place.arrivals, known)
 
 
 def _key(place: task_states.TaskAttempt) -> records.TaskKey:
@@ -308,23 +408,6 @@ def _line(run: str, event: feed.TaskLogged, masker: manifest_redaction.Masker) -
 def _identity(line: records.LogLine) -> tuple[object, ...]:
     """Return what tells a line from others."""
     return (line.stage, line.target, line.attempt, line.at, line.text)
-
-
-def _rules_in(value: object) -> Iterator[analysis.Rule]:
-    """Find the rules in a stage's options, wherever they are."""
-    if isinstance(value, analysis.Rule):
-        yield value
-    elif dataclasses.is_dataclass(value):
-        for each in dataclasses.fields(value):
-            yield from _rules_in(getattr(value, each.name))
-    elif isinstance(value, tuple):
-        for inner in value:
-            yield from _rules_in(inner)
-
-
-def _query(rule: analysis.Rule) -> tuple[str, ...]:
-    """Return what of a rule decides what is asked, and whom."""
-    return (rule.name, rule.provider, rule.query, rule.total_query, rule.built_in)
 
 
 def _finding(

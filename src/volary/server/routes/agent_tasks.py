@@ -58,19 +58,24 @@ class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     document: dict[str, Any]
 
 
-class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What tasks of a run said."""
+class Reports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What tasks of runs said."""
 
-    run: str
-    said: list[services.Said]
-    again: bool = False
+    reports: list[services.Report]
 
 
 class Measuring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question to a system of metrics."""
+    """Questions to a system of metrics."""
 
     run: str
-    question: dict[str, Any]
+    asked: dict[str, Any]
+
+
+class Meetings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What tasks say at meetings, and for how many seconds something new is waited for."""
+
+    meetings: list[services.Meeting]
+    wait: float = 0.0
 
 
 @router.post("/artifact", responses={200: {"description": "The artifact's bytes"}})
@@ -136,39 +141,42 @@ async def keep_state(request: requests.Request) -> responses.Response:
     return responses.Response(status_code=204)
 
 
-@router.post("/report", status_code=204, responses=_DONE)
+@router.post("/report", responses=_JSON)
 @access.needs(Permission.AGENT)
 async def report(request: requests.Request) -> responses.Response:
     """Keep what tasks said: lines of their logs, what analyses found, what was taken over."""
-    asked = await _read(request, Report)
-    if len(asked.said) > services.MOST_SAID:
+    asked = await _read(request, Reports)
+    if sum(len(one.said) for one in asked.reports) > services.MOST_SAID:
         raise errors.user_error(f"more than {services.MOST_SAID} items at once")
     by = server_state.person(request).name
-    await _tasks(request).report(
-        _clusters(request), asked.run, asked.said, by=by, again=asked.again
-    )
-    return responses.Response(status_code=204)
+    refusals = await _tasks(request).report_all(_clusters(request), asked.reports, by=by)
+    return _answer(refusals)
 
 
 @router.post("/measure", responses=_JSON)
 @access.needs(Permission.AGENT)
 async def measure(request: requests.Request) -> responses.Response:
-    """Ask a system of metrics what a stage of the run asks."""
+    """Ask a system of metrics what stages of the run ask."""
     asked = await _read(request, Measuring)
     try:
-        question = services.read_question(asked.question)
+        questions = services.read_questions(asked.asked)
     except (LookupError, TypeError, ValueError) as error:
-        raise errors.user_error("the question cannot be read") from error
-    measured = await _tasks(request).measure(_clusters(request), asked.run, question)
+        raise errors.user_error("the questions cannot be read") from error
+    if len(questions) > services.MOST_QUESTIONS:
+        raise errors.user_error(f"more than {services.MOST_QUESTIONS} questions at once")
+    measured = await _tasks(request).measure_all(_clusters(request), asked.run, questions)
     return _answer(meeting_values.finite(msgspec.to_builtins(measured)))
 
 
 @router.post("/meet", responses=_JSON)
 @access.needs(Permission.AGENT)
 async def meet(request: requests.Request) -> responses.Response:
-    """Say something to the other tasks of a stage, and hear what they say."""
-    asked = await _read(request, services.Meeting)
-    return _answer(msgspec.to_builtins(await _tasks(request).meet(_clusters(request), asked)))
+    """Say something to the other tasks of stages, and hear what they say."""
+    asked = await _read(request, Meetings)
+    if len(asked.meetings) > services.MOST_MEETINGS:
+        raise errors.user_error(f"more than {services.MOST_MEETINGS} stages at once")
+    met = await _tasks(request).meet(_clusters(request), asked.meetings, wait=asked.wait)
+    return _answer(msgspec.to_builtins(met))
 
 
 async def _read(request: requests.Request, kind: type[Asked]) -> Asked:
@@ -179,7 +187,7 @@ async def _read(request: requests.Request, kind: type[Asked]) -> Asked:
     """
     try:
         # Not strict: NaN and infinities are texts.
-        return json.convert(json.decode(await request.body()), kind, strict=kind is not Report)
+        return json.convert(json.decode(await request.body()), kind, strict=kind is not Reports)
     except json.UNREADABLE as error:
         raise errors.user_error(
             f"the request is not of its shape: {type(error).__name__}"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from volary import secret_files
 from volary.agents import hellos
 from volary.agents.orders import keys
 from volary.agents.tasks import worker_identities
@@ -41,6 +42,38 @@ def test_what_is_put_in_its_place_is_shown_and_both_keys_open(tmp_path: Path) ->
 
     assert learnt == ["first", "second", "third"]
     assert [keys.public(key) for key in file.opened_with()] == [public(third), public(second)]
+
+
+def test_one_that_comes_after_what_could_not_be_read_counts(tmp_path: Path) -> None:
+    path, second = tmp_path / "worker.json", identity("second")
+    put(path, worker_identities.write(identity("first")))
+    file = worker_identities.IdentityFile(str(path), lambda _: None)
+    put(path, "{")
+    assert file.current.token == "first"
+
+    beside = tmp_path / "new"
+    put(beside, worker_identities.write(second))
+    beside.rename(path)
+
+    assert file.current == second
+
+
+def test_it_is_read_again_only_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "worker.json"
+    put(path, worker_identities.write(identity("first")))
+    file, read = worker_identities.IdentityFile(str(path), lambda _: None), list[str]()
+    real = secret_files.read_text
+    monkeypatch.setattr(secret_files, "read_text", lambda name: (read.append(name), real(name))[1])
+
+    for _ in range(3):
+        assert file.current.token == "first"
+    assert read == []
+    put(path, worker_identities.write(identity("second")))
+    for _ in range(3):
+        assert file.current.token == "second"
+    assert read == [str(path)]
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", None])

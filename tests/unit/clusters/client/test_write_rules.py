@@ -37,6 +37,7 @@ WRITES: dict[str, Callable[..., Awaitable[object]]] = {
 READS = {
     *(
         "acting_as",
+        "writing_by",
         "follow_log",
         "may_have_kept",
         "may_have_written",

@@ -1,7 +1,7 @@
 """Tasks of one stage in several processes: they meet at the leader, whichever it is."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -19,6 +19,7 @@ from volary.engine.execution import task_contexts
 from volary.engine.persistence import transitions
 from volary.engine.runs import run_builder
 from volary.engine.state_machine import commands
+from volary.model import errors
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import rollout_stages, traffic_stages
 from volary.stages import executor as stage_executor
@@ -31,7 +32,9 @@ STAGE = pipelines.Stage(
 )
 RUN = run_builder.new_run(
     "run-1",
-    run_builder.RunSpec("shop", "new", run_builder.one_group(("us", "eu")), (STAGE,), "old"),
+    run_builder.RunSpec(
+        "shop", "new", run_builder.one_group(("us", "eu", "asia")), (STAGE,), "old"
+    ),
     START,
 )
 
@@ -52,9 +55,15 @@ class Leaders:
     #: Of a process only what it has open is known, so it is held here.
     kept: Any = None
 
-    async def meet(self, meeting: services.Meeting) -> services.Met:
+    async def meet(
+        self, asked: Sequence[services.Meeting], *, wait: float = 0.0
+    ) -> Sequence[services.Met]:
         self.asked += 1
-        return await self.answers.meet(["us"], meeting)
+        return await self.answers.meet(["us", "asia"], asked, wait=wait)
+
+    def meetings(self) -> meetings.Meetings:
+        """Return those of another process."""
+        return meetings.Meetings(cast("services.Services", self))
 
     def lead(self) -> rendezvouses.Rendezvous:
         """Have a new process lead, in which eu is carried out."""
@@ -92,7 +101,7 @@ async def test_what_is_said_in_one_process_is_heard_in_the_other(leaders: Leader
     there, here = leaders.lead(), beside()
 
     async with asyncio.timeout(process_time.HANG):
-        async with meetings.shared(here, cast("services.Services", leaders), task()):
+        async with leaders.meetings().shared(here, task()):
             seen = set(here.members), set(there.members)
             here.post("us", "report 1", 7)
             heard_there = await there.gather("eu", "report 1")
@@ -110,7 +119,7 @@ async def test_a_new_leader_hears_again_what_was_said(leaders: Leaders) -> None:
     here = beside()
 
     async with asyncio.timeout(process_time.HANG):
-        async with meetings.shared(here, cast("services.Services", leaders), task()):
+        async with leaders.meetings().shared(here, task()):
             here.post("us", "report 1", 7)
             after = leaders.lead()
             here.post("us", "round", 2)
@@ -124,7 +133,71 @@ async def test_stages_that_have_nothing_to_say_ask_nobody(leaders: Leaders) -> N
     kind = rollout_stages.CANARY_ROLLOUT
     silent = replace(task(), stage=pipelines.Stage(kind.name, kind.options()))
 
-    async with meetings.shared(beside(), cast("services.Services", leaders), silent):
+    async with leaders.meetings().shared(beside(), silent):
         pass
 
     assert leaders.asked == 0
+
+
+async def test_who_was_missed_comes_again_and_says_all_again(leaders: Leaders) -> None:
+    there, here = leaders.lead(), beside()
+
+    async with asyncio.timeout(process_time.HANG):
+        async with leaders.meetings().shared(here, task()):
+            here.post("us", "report 1", 7)
+            await there.gather("eu", "report 1")
+            # As after a minute in which nothing was heard of it.
+            leaders.answers._miss(there, "us")
+            there.post("eu", "report 1", 1)
+            await process_time.until(lambda: "us" in there.members)
+            heard = await there.gather("eu", "report 1")
+
+    assert heard == {"us": 7, "eu": 1}
+
+
+async def test_who_comes_again_is_waited_for_again(leaders: Leaders) -> None:
+    there, here = leaders.lead(), beside()
+
+    async with asyncio.timeout(process_time.HANG):
+        async with leaders.meetings().shared(here, task()):
+            there.post("eu", "report 1", 1)
+            before = await here.gather("us", "report 1")
+            # Both before anybody hears of it.
+            there.leave("eu")
+            there.join("eu")
+            await process_time.until(lambda: "report 1" not in here.said_by("eu"))
+            there.post("eu", "report 1", 1)
+            after = await here.gather("us", "report 1")
+
+    assert (before, after) == ({"eu": 1}, {"eu": 1})
+
+
+async def test_tasks_of_one_process_hear_each_other(leaders: Leaders) -> None:
+    there, ours = leaders.lead(), leaders.meetings()
+    here, second = beside(), rendezvouses.Rendezvous()
+    second.join("asia")
+    of_asia = replace(task(), target="asia")
+
+    async with asyncio.timeout(process_time.HANG):
+        async with ours.shared(here, task()):
+            async with ours.shared(second, of_asia):
+                for place, name in ((here, "us"), (second, "asia"), (there, "eu")):
+                    await process_time.until(lambda place=place: len(place.members) == 3)  # type: ignore[misc]
+                    place.post(name, "report 1", name)
+                heard = [
+                    await place.gather(name, "report 1")
+                    for place, name in ((here, "us"), (second, "asia"), (there, "eu"))
+                ]
+            await process_time.until(lambda: "asia" not in here.members)
+
+    assert heard == [{"us": "us", "asia": "asia", "eu": "eu"}] * 3
+    assert there.members == ("eu",)
+
+
+async def test_who_is_refused_fails(leaders: Leaders) -> None:
+    leaders.lead()
+    stranger = replace(task(), target="africa")
+
+    with pytest.raises(errors.PermanentError, match="there is no run"):
+        async with leaders.meetings().shared(beside(), stranger):
+            await asyncio.sleep(process_time.HANG)

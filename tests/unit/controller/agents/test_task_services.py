@@ -1,5 +1,6 @@
 """What agents are answered: about runs on their clusters, and about nothing else."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import process_time
 import store_fixtures
 from volary.agents.tasks import meeting_values, services
 from volary.analysis.metering import meters, query_names
@@ -17,7 +19,7 @@ from volary.engine import executor
 from volary.engine.observers import feed
 from volary.engine.persistence import transitions
 from volary.engine.runs import run_builder, state
-from volary.model import analysis, applications, errors
+from volary.model import analysis, applications
 from volary.model.pipeline import pipelines, variant
 from volary.model.pipeline.stage_kinds import rollout_stages, waiting_stages
 from volary.stages import executor as stage_executor
@@ -112,7 +114,6 @@ async def test_an_agent_is_answered_about_its_own_clusters_alone(
         records.ArtifactRecord("a" * 64, "run-1", "us", "key", START), b"sealed", fence=None
     )
     assert await answers.artifact(["us"], "a" * 64, "us") == b"sealed"
-    meeting = services.Meeting("run-1", PLACE.stage, "us")
     refused: list[Callable[[list[str]], Awaitable[object]]] = [
         lambda mine: answers.artifact(mine, "a" * 64, "us"),
         lambda mine: answers.artifact(mine, "a" * 64, "asia"),
@@ -121,16 +122,17 @@ async def test_an_agent_is_answered_about_its_own_clusters_alone(
         lambda mine: answers.found(mine, PLACE),
         lambda mine: answers.recall(mine, "run-1", "us", "analysis"),
         lambda mine: answers.keep(mine, "run-1", "us", "analysis", {}),
-        lambda mine: answers.report(mine, "run-1", [logged("hello")], by="agent:x", again=False),
+        lambda mine: answers.report(
+            mine, services.Report("run-1", (logged("hello"),)), by="agent:x"
+        ),
         lambda mine: answers.measure(mine, "run-1", asked()),
-        lambda mine: answers.meet(mine, meeting),
     ]
     for ask in refused:
         # One that has no run, and one of the run's other clusters but for what is not about one.
         with pytest.raises(refusals.NotFound):
             await ask(["asia"])
 
-    for ask in (*refused[:8], refused[9]):
+    for ask in refused[:8]:
         with pytest.raises(refusals.NotFound):
             await ask(["eu"])
     assert await answers.load(["us"], PLACE) == {"step": 1}
@@ -140,13 +142,20 @@ async def test_an_agent_is_answered_about_its_own_clusters_alone(
 async def test_what_was_said_is_kept_once_and_without_secrets(
     answers: task_services.TaskServices, store: stores.Store
 ) -> None:
-    lines = [logged("uses hunter2-is-secret"), logged("ready", 1), logged("ready", 2)]
-    await answers.report(["us"], "run-1", lines, by="agent:us", again=False)
+    lines = (logged("uses hunter2-is-secret"), logged("ready", 1), logged("ready", 2))
+    first = services.Report("run-1", lines)
+    # It is not known whether they were kept.
+    second = services.Report("run-1", (*lines, logged("more", 3)), again=True)
+    unknown = services.Report("run-7", lines)
 
-    await answers.report(["us"], "run-1", [*lines, logged("more", 3)], by="agent:us", again=True)
+    assert await answers.report_all(["us"], [first], by="agent:us") == [""]
+    kept, refused = await answers.report_all(["us"], [second, unknown], by="agent:us")
 
-    kept = [line.text for line in await store.logs.after("run-1", 0)]
-    assert kept == ["uses *****", "ready", "ready", "more"]
+    assert not kept
+    assert "there is no run run-7" in refused
+
+    texts = [line.text for line in await store.logs.after("run-1", 0)]
+    assert texts == ["uses *****", "ready", "ready", "more"]
 
 
 async def test_only_what_a_stage_of_the_run_asks_is_measured(
@@ -180,12 +189,22 @@ async def test_requests_under_way_are_told_where_a_run_removes_a_variant(
             await answers.measure(["us"], run, other)
 
 
-async def test_a_question_travels_as_a_document() -> None:
-    question = asked()
+async def test_one_that_is_refused_harms_no_others(answers: task_services.TaskServices) -> None:
+    questions = [asked(), asked(rule=replace(RULE, query="passwords"))]
 
-    again = services.read_question(meeting_values.finite(services.write_question(question)))
+    measured, refused = await answers.measure_all(["us"], "run-1", questions)
 
-    assert again == question
+    assert measured.values == (0.5,)
+    assert "no stage of the run asks that" in refused.message
+    assert refused.reading is analysis.Reading.ERROR
+
+
+async def test_questions_travel_as_a_document() -> None:
+    questions = [asked(), asked(target="eu")]
+
+    again = services.read_questions(meeting_values.finite(services.write_questions(questions)))
+
+    assert again == questions
 
 
 async def test_a_run_that_has_ended_takes_no_more(
@@ -201,23 +220,67 @@ async def test_a_run_that_has_ended_takes_no_more(
 
 
 async def test_tasks_meet_where_the_run_is_open(answers: task_services.TaskServices) -> None:
-    meeting = services.Meeting(
-        "run-1", PLACE.stage, "us", {"round": meeting_values.write(1), "bad": {"type": "pickle"}}
-    )
-    with pytest.raises(errors.TemporaryError, match="not open in this server"):
-        await answers.meet(["us"], meeting)
+    said = {"round": meeting_values.write(1), "bad": {"type": "pickle"}}
+    meeting = services.Meeting("run-1", PLACE.stage, {"us": said})
+    [elsewhere] = await answers.meet(["us"], [meeting])
+    assert "not open in this server" in elsewhere.trouble
+    assert not elsewhere.is_refused
     performer = stage_executor.ClusterExecutor(None, None, None, None)  # type: ignore[arg-type]
     answers.apart.open_runs["run-1"] = performer
     here = performer.rendezvous(PLACE.stage)
     here.join("eu")
     here.post("eu", "round", 2)
 
-    met = await answers.meet(["us"], meeting)
+    [met] = await answers.meet(["us"], [meeting])
 
     assert set(met.members) == {"us", "eu"}
-    assert {name: meeting_values.read(said) for name, said in met.said["round"].items()} == {
-        "us": 1,
-        "eu": 2,
-    }
-    await answers.meet(["us"], replace(meeting, is_present=False))
+    heard = {word.target: meeting_values.read(word.value) for word in met.said}
+    assert heard == {"us": 1, "eu": 2}
+    for change in (
+        {"left": ("us",)},
+        {"listening": ("us",)},  # late: it has left
+    ):
+        await answers.meet(["us"], [services.Meeting("run-1", PLACE.stage, **change)])
     assert here.members == ("eu",)
+
+
+@pytest.mark.parametrize("mine", [["asia"], ["eu"]])
+async def test_nobody_speaks_or_listens_for_clusters_of_others(
+    answers: task_services.TaskServices, mine: list[str]
+) -> None:
+    performer = stage_executor.ClusterExecutor(None, None, None, None)  # type: ignore[arg-type]
+    answers.apart.open_runs["run-1"] = performer
+    here = performer.rendezvous(PLACE.stage)
+    here.join("us")
+    changes = ({"said": {"us": {}}}, {"left": ("us",)}, {"listening": ("us",)}, {})
+    asked = [services.Meeting("run-1", PLACE.stage, **change) for change in changes]
+
+    met = await answers.meet(mine, asked, wait=process_time.HANG)
+
+    assert all(one.trouble and not one.said and not one.members for one in met)
+    assert here.members == ("us",)
+
+
+async def test_only_what_was_not_heard_is_told(answers: task_services.TaskServices) -> None:
+    performer = stage_executor.ClusterExecutor(None, None, None, None)  # type: ignore[arg-type]
+    answers.apart.open_runs["run-1"] = performer
+    here = performer.rendezvous(PLACE.stage)
+    here.join("eu")
+    here.post("eu", "round", 1)
+    [met] = await answers.meet(["us"], [services.Meeting("run-1", PLACE.stage, {"us": {}})])
+    asked = services.Meeting(
+        "run-1", PLACE.stage, listening=("us",), place=met.place, seen=met.number
+    )
+    other = replace(asked, stage="another", place="", seen=0)
+
+    here.post("us", "round", 7)  # is no news for us
+    async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
+        waiting = group.create_task(answers.meet(["us"], [asked], wait=process_time.HANG))
+        await process_time.until(lambda: bool(here._listeners))
+        here.post("eu", "round", 2)
+    [news] = waiting.result()
+
+    heard = {word.target: meeting_values.read(word.value) for word in news.said}
+    assert heard == {"us": 7, "eu": 2}
+    # Of a place that was never seen all is news.
+    assert len(await answers.meet(["us"], [asked, other], wait=process_time.HANG)) == len("ab")

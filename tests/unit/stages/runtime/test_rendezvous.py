@@ -86,3 +86,40 @@ def test_old_topics_are_forgotten() -> None:
 
     assert meeting.said("look 0") == {}
     assert meeting.said("look 999") == {"us": 999}
+
+
+async def test_whoever_knows_a_part_is_told_the_rest() -> None:
+    meeting = rendezvouses.Rendezvous()
+    for target in ("us", "eu"):
+        meeting.join(target)
+    meeting.post("us", "old", 1)
+    known = meeting.number
+    meeting.post("us", "round", 2)
+    meeting.post("eu", "old", 3)
+    # Who comes again takes back what it had said, and hides nothing of others.
+    meeting.leave("eu")
+    meeting.join("eu")
+
+    told = [(word.topic, word.target, word.value) for word in meeting.said_since(known)]
+
+    assert told == [("round", "us", 2)]
+    assert [word.value for word in meeting.said_since(0)] == [2, 1]
+    assert meeting.said_since(meeting.number) == []
+
+
+async def test_only_what_others_do_is_news() -> None:
+    meeting = rendezvouses.Rendezvous()
+    meeting.join("us")
+    known = meeting.number
+    meeting.post("us", "round", 1)
+    assert not meeting.has_news(known, ("us",))
+
+    for act in (
+        lambda: meeting.join("eu"),
+        lambda: meeting.post("eu", "round", 1),
+        lambda: meeting.leave("eu"),
+    ):
+        known = meeting.number
+        act()
+        assert meeting.has_news(known, ("us",))
+        assert not meeting.has_news(meeting.number, ("us",))
