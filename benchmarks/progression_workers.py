@@ -155,6 +155,8 @@ async def _measure(
 
 
 def _is_synced(application: Any) -> bool:
+    if application["status"] in ("failed", "rolled_back"):
+        raise RuntimeError(f"{application['name']}: {application['reason']}")
     return bool(application["status"] == "synced")
 
 

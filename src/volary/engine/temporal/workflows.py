@@ -47,6 +47,8 @@ _AGAIN = backoffs.Backoff(timedelta(seconds=1), timedelta(minutes=1))
 _MOST_BEGUN = 200
 #: Until the next ones are begun: any time makes it another workflow task.
 _NEXT_TASKS = timedelta(milliseconds=10)
+#: Times what a task is waited for that nobody takes.
+_ORDERS_SHARE = 5
 #: A worker that is lost after so long is not lost for what the task does.
 _LONG = timedelta(minutes=10)
 
@@ -379,7 +381,7 @@ class RunWorkflow:
                 if not await self._have_newer_order(asked, key[1], order, task):
                     return _unreachable(
                         f"who takes tasks of {key[1]} has joined since the orders were given, and"
-                        f" had no newer ones for {self._given.untaken_seconds:g} s"
+                        f" had no newer ones for {self._newer_orders.total_seconds():g} s"
                     )
                 continue
             asked = _Asked()
@@ -475,12 +477,11 @@ class RunWorkflow:
         """Wait for an order that is also for who has joined since this one, or a while.
 
         Returns:
-            Whether what it was for can be begun again, of which nothing was: for as long as it is
-            waited for somebody to take it.
+            Whether what it was for can be begun again, of which nothing was.
         """
         asked.times += 1
         asked.since = asked.since or workflow.now()
-        left = asked.since + timedelta(seconds=self._given.untaken_seconds) - workflow.now()
+        left = asked.since + self._newer_orders - workflow.now()
         if left <= timedelta():
             return False
         with contextlib.suppress(TimeoutError):
@@ -492,6 +493,11 @@ class RunWorkflow:
                 timeout=min(left, _AGAIN.after(asked.times)),
             )
         return True
+
+    @property
+    def _newer_orders(self) -> timedelta:
+        """How long newer orders are waited for: a leader gives them, which may have to be found."""
+        return _ORDERS_SHARE * timedelta(seconds=self._given.untaken_seconds)
 
     async def _take_over(self, target: str) -> None:
         """Write down that nobody is left who knows what a task has written."""

@@ -180,7 +180,7 @@ async def test_a_cluster_whose_orders_are_for_nobody_who_takes_them_is_unreachab
         temporal_world.opened(temporal.address, at=at) as world,
         temporal_world.working(temporal.address, at, beside),
     ):
-        world.host.untaken_seconds = 2.0
+        world.host.untaken_seconds = 4.0
         orders = {"us": temporal_world.ORDER}
         ended = await world.runner(planned(), Clusters(), orders=orders).carry_out()
 
