@@ -31,10 +31,9 @@ async def test_a_bad_version_is_found_by_what_users_see(tmp_path: Path) -> None:
     )
 
     assert everywhere.code == 0, everywhere
-    assert re.search(
-        r"ANALYSIS failed: errors (on \w+|over \d clusters): canary has", everywhere.out
-    )
-    assert "rollback verified on us, eu and asia" in everywhere.out
+    # One that is worse than the others by chance is taken back by itself, before or after them.
+    assert re.search(r"failed: errors (on \w+|over \d clusters): canary has", everywhere.out)
+    assert re.search(r"rollback verified on \w+(, \w+)? and \w+", everywhere.out), everywhere
     assert everywhere.out.count("shop 2/2   users: v1 100%") >= 6, everywhere
     assert lost(everywhere) == 0, everywhere
     met = answers(everywhere)
