@@ -49,7 +49,7 @@ class Size:
         return self.applications * self.clusters / self.interval
 
 
-FULL = (Size(100, 10, 4, 10, 120), Size(1000, 10, 4, 120, 360))
+FULL = (Size(30, 10, 4, 10, 60), Size(100, 10, 4, 60, 180))
 QUICK = (Size(6, 3, 2, 10, 20),)
 
 
