@@ -16,7 +16,7 @@ from volary.manifests import redaction
 from volary.model import analysis, applications, errors, json, phrases
 from volary.model.objects import manifest
 from volary.model.pipeline.stage_kinds import waiting_stages
-from volary.stages.judgement import live_traffic, metric_trials, variant_shares
+from volary.stages.judgement import live_traffic, measured_stages, variant_shares
 
 #: Where nothing is stated and there is nobody to be asked: requests a second, share of errors.
 _RATE, _ERRORS = 10.0, 0.01
@@ -224,7 +224,7 @@ def _left_out(application: applications.Application) -> list[str]:
     """Return the metrics that do not depend on traffic, each with its stage."""
     return [
         f"{rule.name} of {stage}"
-        for stage, options in metric_trials.measured_stages(application)
+        for stage, options in measured_stages.find(application)
         for rule in options.metrics
         if not rule_plans.can_be_simulated(rule)
     ]
@@ -233,7 +233,7 @@ def _left_out(application: applications.Application) -> list[str]:
 def _simulated(
     application: applications.Application,
 ) -> Iterator[tuple[str, waiting_stages.AnalysisOptions, analysis.Rule]]:
-    for stage, options in metric_trials.measured_stages(application):
+    for stage, options in measured_stages.find(application):
         for rule in options.metrics:
             if not rule.dry_run and rule_plans.can_be_simulated(rule):
                 yield stage, options, rule

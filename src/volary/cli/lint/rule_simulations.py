@@ -14,7 +14,7 @@ from volary.config.crosscheck import fleet_checks
 from volary.model import analysis, applications, errors
 from volary.model.fleet import fleets
 from volary.model.pipeline.stage_kinds import waiting_stages
-from volary.stages.judgement import live_traffic, metric_trials, variant_shares
+from volary.stages.judgement import live_traffic, measured_stages, variant_shares
 
 #: Each takes a second or two.
 _MOST_RULES = 20
@@ -64,7 +64,7 @@ def _clusters(described: applications.Application, members: fleets.Fleet | None)
 def _simulated(
     described: applications.Application,
 ) -> Iterator[tuple[str, waiting_stages.AnalysisOptions, analysis.Rule, analysis.ExpectedTraffic]]:
-    for stage, options in metric_trials.measured_stages(described):
+    for stage, options in measured_stages.find(described):
         for rule in options.metrics if options.expected_traffic is not None else ():
             assert options.expected_traffic is not None
             if not rule.dry_run and rule_plans.can_be_simulated(rule):
@@ -85,7 +85,7 @@ def _place(
     if described.strategies:
         return loaded.document.where(cluster_strategies.PATH)
     for each in described.pipeline:
-        if variant_shares.stage_name(each) == stage:
+        if measured_stages.stage_name(each) == stage:
             of_stage = (*loaded.base, "pipeline", "stages", each.index, "with")
             return loaded.document.where((*of_stage, *metric))
     for number, wave in enumerate(described.waves.waves):

@@ -15,7 +15,7 @@ from volary.manifests.services import service_targets
 from volary.manifests.workloads import pod_owners, workloads
 from volary.model import analysis, applications, errors
 from volary.model.pipeline import pipelines, variant
-from volary.stages.judgement import metric_trials, pod_metrics
+from volary.stages.judgement import measured_stages, pod_metrics
 from volary.stages.runtime import stage_runners
 
 _VERB = "list"
@@ -83,7 +83,7 @@ def _described(problem: errors.Problem, measured: _Measured) -> errors.Problem:
 
 
 def _measured(application: applications.Application) -> _Measured:
-    every = [options for _, options in metric_trials.measured_stages(application)]
+    every = [options for _, options in measured_stages.find(application)]
     applied = {stage.kind.applies for stage in application.pipeline}
     # Primary's pods are not judged unasked.
     unasked = every if variant.Variant.CANARY in applied else ()

@@ -19,7 +19,7 @@ from volary.analysis.metering import meters, query_names, query_templates
 from volary.model import analysis, phrases
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
-from volary.stages.judgement import metric_trials
+from volary.stages.judgement import measured_stages
 from volary.stages.runtime import execution
 
 _PAUSE = timedelta(seconds=2)
@@ -157,7 +157,7 @@ async def _teller(question: _Question) -> _Question | str:
     application, why = question.work.context.application, ""
     rules = [
         rule
-        for _, options in metric_trials.measured_stages(application)
+        for _, options in measured_stages.find(application)
         for rule in options.metrics
         if not rule.is_of_cluster
     ]

@@ -10,7 +10,7 @@ from volary.analysis.verdicts import bucket_bounds
 from volary.model import analysis, applications, clocks, errors
 from volary.model.analysis import Deviation, Kind, Reading, Role, Strategy
 from volary.model.pipeline import variant
-from volary.stages.judgement import cluster_judges, metric_trials, variant_shares
+from volary.stages.judgement import cluster_judges, measured_stages, variant_shares
 
 #: What is asked about where a query leaves it open; a single minute may be an odd one.
 _WINDOW = timedelta(minutes=10)
@@ -87,7 +87,7 @@ class LiveTraffic:
         return found
 
     def _of_requests(self, rule: analysis.Rule) -> analysis.Rule:
-        for _, options in metric_trials.measured_stages(self.application):
+        for _, options in measured_stages.find(self.application):
             for other in options.metrics:
                 if other.kind is Kind.PROPORTION:
                     return other

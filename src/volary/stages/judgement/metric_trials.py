@@ -1,7 +1,6 @@
 """Trying metrics out without a release: what would have been measured and judged at some time."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -13,11 +12,9 @@ from volary.model import analysis, applications, clocks, json
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import (
     rollout_stages,
-    stage_kind,
-    traffic_stages,
     waiting_stages,
 )
-from volary.stages.judgement import cluster_judges, findings, variant_shares
+from volary.stages.judgement import cluster_judges, findings, measured_stages
 from volary.stages.runtime import contexts
 
 _CANARY = pipelines.Stage(
@@ -88,7 +85,7 @@ class Trial:
         """
         trial_findings: list[TrialFinding] = []
         verdicts: list[analysis.Verdict] = []
-        for name, options in measured_stages(self.application):
+        for name, options in measured_stages.find(self.application):
             made: list[analysis.Verdict] = []
             measured: list[analysis.Rule] = []
             for rule in cluster_judges.all_rules(options):
@@ -169,48 +166,6 @@ class Trial:
         for target, decided in judged.decided.items():
             judges[target].publish(decided, judged.own[target], judged.pooled, at)
         return list(judged.decided.values())
-
-
-def measured_stages(
-    application: applications.Application,
-) -> Iterator[tuple[str, waiting_stages.AnalysisOptions]]:
-    """Yield what is measured in each stage and for how long, with a name of the stage.
-
-    A duration of nothing: as long as the stage beside which it is measured takes.
-    """
-    for stage in application.pipeline:
-        name = variant_shares.stage_name(stage)
-        for options in (stage.options, stage.beside):
-            yield from ((name, one) for one in _options(options))
-
-    for wave in application.waves.waves:
-        if wave.gate.analysis is not None:
-            yield variant_shares.gate_name(wave.name), wave.gate.analysis
-
-
-def _options(options: stage_kind.StageOptions | None) -> Iterator[waiting_stages.AnalysisOptions]:
-    match options:
-        case waiting_stages.AnalysisOptions():
-            yield options
-        case traffic_stages.ProgressiveTrafficOptions() if options.metrics:
-            steps = options.iterations or len(options.step_weights)
-            steps = steps or math.ceil(options.max_weight / max(1, options.step_weight))
-            yield _rounds(options.metrics, options.threshold, steps * options.interval)
-        case traffic_stages.BlueGreenOptions():
-            for checks in (options.pre_promotion, options.post_promotion):
-                if checks is not None and checks.metrics:
-                    length = checks.count * checks.interval
-                    yield _rounds(checks.metrics, checks.threshold, length)
-
-
-def _rounds(
-    rules: tuple[analysis.Rule, ...], threshold: int, length: timedelta
-) -> waiting_stages.AnalysisOptions:
-    """Return checks in rounds, of which `threshold` failed ones are too many."""
-    tolerant = tuple(
-        replace(rule, failure_limit=max(rule.failure_limit, threshold - 1)) for rule in rules
-    )
-    return waiting_stages.AnalysisOptions(length, tolerant)
 
 
 def _is_request(rule: analysis.Rule, options: waiting_stages.AnalysisOptions) -> bool:

@@ -12,9 +12,8 @@ from volary.model.pipeline.stage_kinds import (
     rollout_stages,
     stage_kind,
     traffic_stages,
-    waiting_stages,
 )
-from volary.stages.judgement import cluster_judges
+from volary.stages.judgement import cluster_judges, measured_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +47,12 @@ def of_stages(
         if begun and begun[-1].strategy != stage.strategy:
             begun = []
         begun.append(stage)
-        found[stage_name(stage)] = _after(begun, application.traffic_routing.method, pods)
+        found[measured_stages.stage_name(stage)] = _after(
+            begun, application.traffic_routing.method, pods
+        )
     for wave in application.waves.waves:
-        found[gate_name(wave.name)] = EVERYTHING
+        found[measured_stages.gate_name(wave.name)] = EVERYTHING
     return found
-
-
-def stage_name(stage: pipelines.Stage) -> str:
-    """Return what a stage is called beside others of its kind."""
-    return f"{stage.index + 1}-{stage.name}"
-
-
-def gate_name(wave: str) -> str:
-    """Return what the analysis at the end of a wave is called."""
-    return f"{wave}/{waiting_stages.ANALYSIS.name}"
 
 
 def _after(
