@@ -49,7 +49,7 @@ class Size:
         return self.applications * self.clusters / self.interval
 
 
-FULL = (Size(30, 10, 4, 10, 60), Size(60, 10, 4, 30, 90))
+FULL = (Size(30, 10, 4, 10, 60),)
 QUICK = (Size(6, 3, 2, 10, 20),)
 
 
