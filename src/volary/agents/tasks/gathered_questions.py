@@ -83,7 +83,7 @@ class GatheredQuestions:
         else:
             batch = self._waiting[key] = _Batch([asked])
             # Held by those who wait for it; with the last of them it is broken off.
-            batch.sending = asyncio.create_task(self._send(key, batch))  # noqa: TID251
+            batch.sending = asyncio.create_task(self._send(key, batch))  # noqa: TID251 (held)
         try:
             return await asked.answered
         finally:

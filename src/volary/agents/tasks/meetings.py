@@ -181,7 +181,8 @@ class Meetings:
         """Hear for the tasks that are there now."""
         self._begun.set()
         if self._hearing is None or self._hearing.done():
-            self._hearing = asyncio.create_task(self._keep_hearing())  # noqa: TID251
+            hearing = asyncio.create_task(self._keep_hearing())  # noqa: TID251 (held here)
+            self._hearing = hearing
             self._hearing.add_done_callback(self._after_hearing)
 
     def _after_hearing(self, hearing: "asyncio.Task[None]") -> None:
