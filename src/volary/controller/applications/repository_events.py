@@ -86,16 +86,18 @@ async def _take_unusable(
         if only
         else application_statuses.StatusWord.BROKEN
     )
-    await reconciler.change(noted, **columns, status=status.value, reason=reason)
-    if reconciler.status.unusable_at == discovered.commit:
-        return
-    if status is application_statuses.StatusWord.BROKEN:
-        place, short = f"{columns['repository']}: {discovered.path}", discovered.commit[:8]
-        _LOG.warning("%s cannot be used at %s: %s", place, short, reason)
-    is_own = not application_identity.is_placeholder(reconciler.name)
-    if is_own and status is application_statuses.StatusWord.BROKEN:
-        await _refuse(leader, reconciler, discovered, reason)
-    await reconciler.change({"unusable_at": discovered.commit})
+    stands = {"status": status.value, "reason": reason}
+    # Whoever sees that it is broken finds the run that failed by it, so that is made before.
+    is_known = bool(reconciler.record.status)
+    await reconciler.change(noted, **columns, **({} if is_known else stands))
+    if reconciler.status.unusable_at != discovered.commit:
+        is_broken = status is application_statuses.StatusWord.BROKEN
+        if is_broken:
+            place, short = f"{columns['repository']}: {discovered.path}", discovered.commit[:8]
+            _LOG.warning("%s cannot be used at %s: %s", place, short, reason)
+        if is_broken and not application_identity.is_placeholder(reconciler.name):
+            await _refuse(leader, reconciler, discovered, reason)
+    await reconciler.change({"unusable_at": discovered.commit}, **stands)
 
 
 async def _take_usable(

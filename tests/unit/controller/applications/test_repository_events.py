@@ -1,5 +1,6 @@
 """What a look into a repository means for an application: how it stands, and what it requests."""
 
+import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator
@@ -128,6 +129,25 @@ async def test_a_file_with_a_mistake_is_broken_and_what_was_decided_stays(tmp_pa
         assert run is not None
         assert (became.status, run.head.status) == ("failed", statuses.RunStatus.FAILED)
         assert "a typo" in run.head.reason
+
+
+async def test_who_sees_that_it_is_broken_finds_the_run_that_failed_by_it(tmp_path: Path) -> None:
+    async with watched(tmp_path) as shop:
+        first = shop.push(FILE)
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == first)
+        second = shop.push(FILE + "# again\n")
+
+        async def runs_when_broken() -> list[str]:
+            await shop.world.until(lambda each: each.status == "broken")
+            found = await shop.world.store.runs.list(records.RunFilter(commit=second))
+            return [item.head.status.value for item in found.items]
+
+        async with asyncio.TaskGroup() as group:
+            seen = group.create_task(runs_when_broken())
+            await shop.look(TYPO)
+
+        assert seen.result() == ["failed"]
 
 
 async def test_only_a_commit_that_touches_a_broken_file_is_another_failed_run(
