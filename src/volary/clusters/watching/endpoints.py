@@ -53,10 +53,12 @@ async def wait_serving(
     timeout: timedelta,
     stop: Callable[[], Awaitable[None]] = waits.never,
     snapshot: list_snapshot.ListSnapshot | None = None,
+    waiting: Callable[[], None] = lambda: None,
 ) -> str:
     """Wait until a Service has a ready endpoint that is a pod with `labels`.
 
-    What `snapshot` holds is not asked for again; it is emptied when this takes long.
+    What `snapshot` holds is not asked for again; it is emptied when this takes long, and then
+    `waiting` is called.
 
     Returns what is missing when time is up or `stop` returns; empty when there is one, or
     when this user may not look at endpoints.
@@ -72,6 +74,7 @@ async def wait_serving(
         if seen.is_serving():
             return ""
         snapshot.forget()
+        waiting()
         body = await client.get(services, service, namespace=namespace)
         if body is None:
             return f"there is no Service {service}"
@@ -194,10 +197,12 @@ async def wait_ready_pods(
     timeout: timedelta,
     stop: Callable[[], Awaitable[None]] = waits.never,
     snapshot: list_snapshot.ListSnapshot | None = None,
+    waiting: Callable[[], None] = lambda: None,
 ) -> int:
     """Wait until a pod with `labels` is ready; return how many are, 0 when late or stopped.
 
-    What `snapshot` holds is not asked for again; it is emptied when this takes long.
+    What `snapshot` holds is not asked for again; it is emptied when this takes long, and then
+    `waiting` is called.
     """
     kind, chosen = await resource_mapping.require(client, "", "Pod"), label_selectors.exact(labels)
     snapshot = snapshot or list_snapshot.ListSnapshot(client)
@@ -209,6 +214,7 @@ async def wait_ready_pods(
     if there:
         return there
     snapshot.forget()
+    waiting()
     pods: dict[str, json.JsonObject] = {}
     await collection_watch.watch_until(
         client,

@@ -1,5 +1,6 @@
 """Can a variant take traffic? Its pods are ready, and the Services of the route lead to them."""
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -37,7 +38,7 @@ class Backends:
         work = self.work
         for which in wanted:
             labels = await self._labels(which)
-            work.context.progress(f"waiting for a ready pod of {which.value}")
+            said = f"waiting for a ready pod of {which.value}"
             ready = await endpoints.wait_ready_pods(
                 work.context.client,
                 self.route_object.item.namespace,
@@ -45,6 +46,7 @@ class Backends:
                 timeout=min(READY_TIMEOUT, work.remaining),
                 stop=work.context.task.stop.wait,
                 snapshot=self.snapshot,
+                waiting=functools.partial(work.context.progress, said),
             )
             work.check_stop()
             if not ready:
@@ -71,7 +73,7 @@ class Backends:
         for which in wanted:
             if which not in names:
                 continue
-            work.context.progress(f"waiting for the endpoints of {names[which]}")
+            said = f"waiting for the endpoints of {names[which]}"
             missing = await endpoints.wait_serving(
                 work.context.client,
                 self.route_object.item.namespace,
@@ -80,6 +82,7 @@ class Backends:
                 timeout=min(READY_TIMEOUT, work.remaining),
                 stop=work.context.task.stop.wait,
                 snapshot=self.snapshot,
+                waiting=functools.partial(work.context.progress, said),
             )
             work.check_stop()
             if missing:

@@ -5,7 +5,7 @@ since it was read; then they are read back, and waited for until gateways and me
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from volary.clusters.api import api_errors
@@ -26,14 +26,25 @@ _ACCEPTANCE = timedelta(minutes=5)
 Plan = Callable[[live_routes.RouteObject], weights.Change]
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Routes that were written."""
+
+    change: weights.Change
+    #: Variants that got more by it, and were seen to be able to take it.
+    risen: Sequence[variant.Variant]
+    #: What was read back.
+    observed: tuple[weights.RouteWeights, ...]
+
+
 async def move(
     work: execution.Work,
     route_object: live_routes.RouteObject,
     plan: Plan,
     source: Sequence[manifest.Manifest],
     snapshot: list_snapshot.ListSnapshot | None = None,
-) -> tuple[weights.Change, tuple[weights.RouteWeights, ...]]:
-    """Write the routes of `plan`; return them, and the weights that were read back.
+) -> Moved:
+    """Write the routes of `plan`.
 
     Whoever edits the routes meanwhile is not overwritten: then `plan` is asked again.
 
@@ -48,16 +59,19 @@ async def move(
     snapshot = snapshot or list_snapshot.ListSnapshot(work.context.client)
     async for _ in preconditions.attempts():
         change = plan(route_object)
-        wanted = router.read(change.item.body)
-        more = rising(route_object, change)
+        before, wanted = route_object.weights, router.read(change.item.body)
+        risen = weights.rising(before, wanted)
         behind = backend_readiness.Backends(work, route_object, source, snapshot)
-        await behind.require_pods(more)
-        await behind.require_services(change.item.body, more)
+        await behind.require_pods(risen)
+        await behind.require_services(change.item.body, risen)
         work.check_stop()
         # Written to at once: the cluster refuses when the object has changed since it was read.
         live = route_object.live
         if live and await _write(work, route_object, router.fields(change.item.body), live):
-            return change, await _observed(work, route_object, change, wanted)
+            work.context.propagation.note()
+            for line in change.lines:
+                work.note(line)
+            return Moved(change, risen, await _observed(work, route_object, before, wanted))
         live = await live_objects.get(work.context.client, route_object.placed)
         route_object = replace(route_object, live=live)
         snapshot.forget()
@@ -66,23 +80,13 @@ async def move(
     )
 
 
-def rising(
-    route_object: live_routes.RouteObject, change: weights.Change
-) -> Sequence[variant.Variant]:
-    """Return the variants that a change gives more traffic than they have."""
-    return weights.rising(route_object.weights, route_object.router.read(change.item.body))
-
-
 async def _observed(
     work: execution.Work,
     route_object: live_routes.RouteObject,
-    change: weights.Change,
+    before: tuple[weights.RouteWeights, ...],
     wanted: tuple[weights.RouteWeights, ...],
 ) -> tuple[weights.RouteWeights, ...]:
     """Read back what was written, and see that it is in effect."""
-    work.context.propagation.note()
-    for line in change.lines:
-        work.note(line)
     read = await live_routes.read_back(work, route_object)
     router, after, observed = route_object.router, read.live, read.weights
     if after is None or observed != wanted:
@@ -94,7 +98,7 @@ async def _observed(
         selector = objects.mapping(after, "spec", "selector")
         timeout = min(backend_readiness.READY_TIMEOUT, work.remaining)
         await service_rollouts.follow(work, route_object.item, selector, timeout)
-    given_back = weights.is_diverted(route_object.weights) and not weights.is_diverted(observed)
+    given_back = weights.is_diverted(before) and not weights.is_diverted(observed)
     if given_back and router.is_unanswered(route_object.live or {}):
         # Nobody carried out the routes before either: waiting would keep the old version waiting.
         if left := router.waiting(after):

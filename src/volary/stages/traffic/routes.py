@@ -47,8 +47,8 @@ async def return_to_primary(
     What was read back is told, else canary would be shown with users that it has no more.
     """
     for route_object in live_routes.diverted(route_objects):
-        _, after = await route_writes.move(work, route_object, _return, source)
-        shares = weights.observed(after).shares
+        moved = await route_writes.move(work, route_object, _return, source)
+        shares = weights.observed(moved.observed).shares
         work.context.weights("traffic is back at primary", division.PRIMARY.shares, shares)
 
 
@@ -96,23 +96,21 @@ async def divide(
     router.check(wanted)
     item = registry.find(source, application)
     route_object = known or (await live_routes.read(work, [item]))[0]
-    router.routed(route_object.item, wanted)
     if route_object.live is None:
         created = await _create(work, route_object, source, wanted)
         if created is None:
             return division.Observed(primary=division.ALL)
         route_object = created
     snapshot = list_snapshot.ListSnapshot(work.context.client)
-    change, after = await route_writes.move(
+    moved = await route_writes.move(
         work, route_object, lambda now: _change(now, wanted), source, snapshot
     )
     # Also of variants that had their share before: it may lead to nobody by now. Those that got
     # more have just been looked at.
-    rising = route_writes.rising(route_object, change)
-    left = [variant_role for variant_role in wanted.needed if variant_role not in rising]
+    left = [variant_role for variant_role in wanted.needed if variant_role not in moved.risen]
     behind = backend_readiness.Backends(work, route_object, source, snapshot)
-    await behind.require_services(change.item.body, left)
-    return weights.observed(after)
+    await behind.require_services(moved.change.item.body, left)
+    return weights.observed(moved.observed)
 
 
 async def give_back(work: execution.Work, source: Sequence[manifest.Manifest]) -> bool:
