@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -163,25 +163,26 @@ async def _asking(routing: "long_requests.Routing", url: str) -> AsyncIterator[_
                 task.cancel()
 
 
-def page(found: Mapping[tuple[Case, str], Found], at: float) -> str:
+def page(found: Sequence[tuple[Case, str, Found]], at: float) -> str:
     """Return the page; `at` is the machine's load before it began."""
     rows = []
-    for (case, said), kinds in found.items():
+    for case, said, kinds in found:
         for kind, both in kinds.items():
             told = " | ".join(f"{each.asked:,} | {each.lost}" for each in both)
             rows.append(f"| {case.proxy} | {case.route} | {said} | {_NAMES[kind]} | {told} |")
     return _TEXT.format(rows="\n".join(rows), load=f"{at:.1f}")
 
 
-async def _measure() -> dict[tuple[Case, str], Found]:
-    found: dict[tuple[Case, str], Found] = {}
+async def _measure() -> list[tuple[Case, str, Found]]:
+    found: list[tuple[Case, str, Found]] = []
     for case in cases():
         if reason := proxies.missing(case.routing.proxy):
             print(reason, file=sys.stderr)
             continue
         for said, pods in pods_by_what_is_said(case.routing).items():
-            counted = found[case, said] = await measure(case.routing, pods)
+            counted = await measure(case.routing, pods)
             print(case.proxy, case.route, said, counted, file=sys.stderr, flush=True)
+            found.append((case, said, counted))
     return found
 
 

@@ -96,7 +96,11 @@ async def _take_unusable(
             place, short = f"{columns['repository']}: {discovered.path}", discovered.commit[:8]
             _LOG.warning("%s cannot be used at %s: %s", place, short, reason)
         if is_broken and not application_identity.is_placeholder(reconciler.name):
-            await _refuse(leader, reconciler, discovered, reason)
+            try:
+                await _refuse(leader, reconciler, discovered, reason)
+            except errors.VolaryError:  # it is tried again, and is broken meanwhile
+                await reconciler.change(**stands)
+                raise
     await reconciler.change({"unusable_at": discovered.commit}, **stands)
 
 
