@@ -158,6 +158,14 @@ class Users:
         return self.session.get(f"{self.url}{path}", headers={"host": self.host})
 
 
+class Readers(Users):
+    """Users of the built-in proxy, which passes answers on when they are whole."""
+
+    @property
+    def wants(self) -> Mapping[str, Callable[[], Awaitable[str]]]:
+        return {"slow": self._slow, "stream": self._stream}
+
+
 class Callers(Users):
     """Users of gRPC, each with a connection of its own."""
 

@@ -33,7 +33,8 @@ def against_fleet(
         document: The application's file, to name lines.
         base: Where its Kubernetes part is, see `application_files`.
     """
-    yielded = (*_findings(app, clusters, base), *metric_providers.findings(app, clusters))
+    of_metrics = metric_providers.findings(app, clusters, deployment_targets(app, clusters))
+    yielded = (*_findings(app, clusters, base), *of_metrics)
     return _problems(yielded, document)
 
 

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from volary.config.application import cluster_strategies
 from volary.config.decoding import readings, values
+from volary.config.stages import query_placeholders
 from volary.config.text import yaml
-from volary.model import analysis, applications, errors, metric_providers
+from volary.model import analysis, applications, errors, metric_providers, phrases
 from volary.model.fleet import fleets
 from volary.model.pipeline import pipelines
 from volary.model.pipeline.stage_kinds import traffic_stages, waiting_stages
@@ -27,17 +28,26 @@ _LONGER = (
 )
 
 
-def findings(app: applications.Application, clusters: fleets.Fleet) -> Iterator[Finding]:
-    """Yield every metric that nobody can be asked for.
+def findings(
+    app: applications.Application, clusters: fleets.Fleet, targets: Sequence[fleets.Cluster]
+) -> Iterator[Finding]:
+    """Yield every metric that nobody can be asked for, or that is not told for each cluster.
 
     Without any provider it is a warning: the metrics are inconclusive then, which is not passed
     over either.
+
+    Args:
+        app: The application.
+        clusters: The fleet, with its providers.
+        targets: The clusters that it is deployed to.
     """
     for where, rule in all_rules(app):
         problem = _problem(rule, clusters.providers)
         if problem is not None:
             message, hint, severity = problem
             yield (*where, "provider"), f"{rule.name}: {message}", hint, severity
+        for asked in () if rule.is_of_cluster else _providers_of_metric(rule, clusters.providers):
+            yield from _mixed_findings(where, rule, asked, [target.name for target in targets])
     yield from provider_findings(app, clusters.providers)
 
 
@@ -50,6 +60,26 @@ def provider_findings(
             if message := _too_short(rule, asked):
                 yield (*where, "interval"), f"{rule.name}: {message}", _LONGER, _WARNING
             yield from _form_findings(where, rule, asked)
+
+
+def _mixed_findings(
+    where: yaml.Path, rule: analysis.Rule, asked: metric_providers.Provider, targets: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield that clusters are judged by the same numbers, which count once for each of them."""
+    if len({asked.access.address_of(name) for name in targets}) == len(targets):
+        return
+    field, hint = "query", "write {{ cluster }} in the query"
+    says_cluster = query_placeholders.says_cluster(f"{rule.query} {rule.total_query}")
+    if rule.built_in and isinstance(asked.options, metric_providers.PrometheusOptions):
+        field, says_cluster = "name", bool(asked.options.cluster_label)
+        hint = "say in the provider's config which label has it: clusterLabel"
+    if not says_cluster:
+        message = (
+            f"{rule.name}: {asked.name} is asked about {phrases.count(len(targets), 'cluster')} in "
+            "one place, and not which is meant: each is judged by the numbers of all"
+        )
+        hint += ", or ${CLUSTER} in the provider's address"
+        yield (*where, field), message, hint, _WARNING
 
 
 def _form_findings(

@@ -123,6 +123,11 @@ def fill(text: str, values: Values) -> str:
     return _PLACEHOLDER.sub(lambda match: _replacement(match[1].strip(), values), text)
 
 
+def says_cluster(text: str) -> bool:
+    """Say whether a text is another one for each cluster."""
+    return not {"cluster", "context"}.isdisjoint(_words(text))
+
+
 def blanked(text: str) -> str:
     """Return the text with something in place of every placeholder, to look at its form."""
     return _PLACEHOLDER.sub(lambda _: "x", text)

@@ -1,4 +1,6 @@
-"""Metrics that look back too shortly for how often Prometheus looks at pods."""
+"""Metrics that look back too shortly for their Prometheus, or at several clusters at once."""
+
+from collections.abc import Sequence
 
 import pytest
 
@@ -22,18 +24,20 @@ JSON = "{name: own, type: http, config: {address: 'https://own'}}"
 RATE = "rate(errors_total[{{ interval }}])"
 
 
-def warnings(stage: str, *providers: str) -> list[str]:
+def warnings(
+    stage: str, *providers: str, names: Sequence[str] = ("us",), said: str = "looks back"
+) -> list[str]:
     """What is said of a stage, beside what other checks say."""
-    listed = ", ".join(providers)
+    listed, clusters = ", ".join(providers), ", ".join(f"{{name: {name}}}" for name in names)
     members = fleet_files.parse(
-        "apiVersion: volary.dev/v1\nkind: Fleet\nclusters: [{name: us}]\n"
+        f"apiVersion: volary.dev/v1\nkind: Fleet\nclusters: [{clusters}]\n"
         f"analysisProviders: [{listed}]\n",
         file="fleet.yaml",
     ).require()
     loaded = application_files.parse(HEAD + stage, file="volary.yaml", default_name="x")
     app = loaded.require()
     found = fleet_checks.against_fleet(app, members, document=loaded.document, base=loaded.base)
-    return [f"{each.where.line} {each.message}" for each in found if "looks back" in each.message]
+    return [f"{each.where.line} {each.message}" for each in found if said in each.message]
 
 
 def progressive(metric: str, interval: str = "10s") -> str:
@@ -79,6 +83,33 @@ def test_an_analysis_and_one_beside_a_stage_are_looked_at() -> None:
         "look at pods every 15s, and a rate needs 2 of its looks"
         for line in (11, 12)
     ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "config", "warned"),
+    [
+        (BUILT_IN, "", True),
+        (BUILT_IN, ", clusterLabel: cluster", False),
+        (BUILT_IN, ", addresses: {us: 'https://us', eu: 'https://eu'}", False),
+        (BUILT_IN, ", addresses: {us: 'https://us'}", False),
+        (BUILT_IN, ", addresses: {us: 'https://prom'}", True),
+        ("{name: a, query: 'max(queue)', expected: {max: 1}}", ", clusterLabel: cluster", True),
+        ("{name: a, query: 'max(q{at=\"{{ cluster }}\"})', expected: {max: 1}}", "", False),
+        ("{name: pod-restarts, expected: {max: 2}}", "", False),
+    ],
+)
+def test_who_judges_several_clusters_by_the_same_numbers_is_told(
+    metric: str, config: str, warned: bool
+) -> None:
+    said = warnings(progressive(metric), PROMETHEUS % config, names=("us", "eu"), said="one place")
+
+    assert bool(said) is warned
+    if warned:
+        assert "prom is asked about 2 clusters in one place, and not which is meant" in said[0]
+
+
+def test_one_cluster_needs_no_telling_apart() -> None:
+    assert not warnings(progressive(BUILT_IN), PROMETHEUS % "", said="one place")
 
 
 def test_others_than_prometheus_are_not_spoken_of() -> None:
