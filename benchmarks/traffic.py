@@ -26,17 +26,18 @@ _ROOT = Path(__file__).parents[1]
 _PAGE = Path(__file__).with_name("traffic.md")
 #: Short requests in a second.
 _RATE = 100.0
-#: Seconds that a long one takes, and of Kubernetes' grace period where nothing is said.
-_LASTING, _GRACE = 10.0, 30.0
+#: Seconds that a long one takes, through a proxy of ours, which gives up after ten, and of
+#: Kubernetes' grace period where nothing is said.
+_LASTING, _LASTING_OWN, _GRACE = 10.0, 5.0, 30.0
 #: Seconds that all have for going on, before anything is changed back or on.
 _HALF_TIME = 5.0
 _SHORT, _SLOW = "short", "slow"
 _NAMES = {
     _SHORT: "short requests",
-    _SLOW: "answers after 10 s",
-    "stream": "streams of 10 s",
-    "websocket": "WebSockets of 10 s",
-    "call": "gRPC calls of 10 s",
+    _SLOW: "answers after {:g} s",
+    "stream": "streams of {:g} s",
+    "websocket": "WebSockets of {:g} s",
+    "call": "gRPC calls of {:g} s",
 }
 
 
@@ -47,6 +48,8 @@ class Case:
     proxy: str
     route: str
     routing: "long_requests.Routing"
+    #: Seconds that a long request takes.
+    lasting: float = _LASTING
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +97,8 @@ def cases() -> tuple[Case, ...]:
         Case(envoy, "VirtualService", MESH),
         Case(traefik, "HTTPRoute", WEB),
         Case(traefik, "GRPCRoute", CALLS),
-        Case(built_in, "VirtualService", behind_own(MESH)),
-        Case(built_in, "HTTPRoute", behind_own(WEB)),
+        Case(built_in, "VirtualService", behind_own(MESH), _LASTING_OWN),
+        Case(built_in, "HTTPRoute", behind_own(WEB), _LASTING_OWN),
     )
 
 
@@ -111,14 +114,14 @@ def pods_by_what_is_said(routing: "long_requests.Routing") -> "dict[str, long_re
     }
 
 
-async def measure(routing: "long_requests.Routing", pods: "long_requests.Pods") -> Found:
+async def measure(case: Case, pods: "long_requests.Pods") -> Found:
     """Return what became of requests in two releases."""
     import long_requests
 
-    async with long_requests.deployed(routing, pods, speed=1.0, drain=0.0) as (given, url):
+    async with long_requests.deployed(case.routing, pods, speed=1.0, drain=0.0) as (given, url):
         counted = []
         for last in (long_requests.ROLLBACK, long_requests.PROMOTION):
-            async with _asking(routing, url) as users, given.one_run():
+            async with _asking(case, url) as users, given.one_run():
                 await long_requests.carry_out(given, long_requests.HALF_TO_CANARY)
                 await asyncio.sleep(_HALF_TIME)
                 await long_requests.carry_out(given, last)
@@ -151,15 +154,15 @@ def _of(tally: load.Tally) -> Counts:
 
 
 @contextlib.asynccontextmanager
-async def _asking(routing: "long_requests.Routing", url: str) -> AsyncIterator[_Everybody]:
+async def _asking(case: Case, url: str) -> AsyncIterator[_Everybody]:
     """Have users ask for as long as the block lasts; when it is over they have their answers."""
     import long_requests
 
     async with contextlib.AsyncExitStack() as stack:
-        coming = long_requests.coming(routing, url, lasting=_LASTING)
+        coming = long_requests.coming(case.routing, url, lasting=case.lasting)
         users = _Everybody(None, await stack.enter_async_context(coming))
         if _SLOW in users.long.wants:
-            users = replace(users, short=load.Load(load.Aim(url, routing.host), rate=_RATE))
+            users = replace(users, short=load.Load(load.Aim(url, case.routing.host), rate=_RATE))
         async with asyncio.TaskGroup() as group:
             task = group.create_task(users.short.run()) if users.short else None
             yield users
@@ -172,8 +175,9 @@ def page(found: Sequence[tuple[Case, str, Found]], at: float) -> str:
     rows = []
     for case, said, kinds in found:
         for kind, both in kinds.items():
+            name = _NAMES[kind].format(case.lasting)
             told = " | ".join(f"{each.asked:,} | {each.lost}" for each in both)
-            rows.append(f"| {case.proxy} | {case.route} | {said} | {_NAMES[kind]} | {told} |")
+            rows.append(f"| {case.proxy} | {case.route} | {said} | {name} | {told} |")
     return _TEXT.format(rows="\n".join(rows), load=f"{at:.1f}")
 
 
@@ -184,7 +188,7 @@ async def _measure() -> list[tuple[Case, str, Found]]:
             print(reason, file=sys.stderr)
             continue
         for said, pods in pods_by_what_is_said(case.routing).items():
-            counted = await measure(case.routing, pods)
+            counted = await measure(case, pods)
             print(case.proxy, case.route, said, counted, file=sys.stderr, flush=True)
             found.append((case, said, counted))
     return found

@@ -45,12 +45,14 @@ class AnalysisRun:
             StageFailedError: What is measured is not what was released any more.
         """
         try:
-            return await self._until_decided()
+            decided = await self._until_decided()
         except ExceptionGroup as failures:
             for failure in failures.exceptions:
                 if isinstance(failure, execution.StageFailedError):
                     raise failure from None
             raise
+        await self.judge.publish_unsaid()
+        return decided
 
     async def _until_decided(self) -> analysis.Verdict | None:
         async with asyncio.TaskGroup() as group:
@@ -137,6 +139,7 @@ class _BackgroundAnalysis:
             finally:
                 for task in background:
                     task.cancel()
+        await self.analysis_run.judge.publish_unsaid()
         return self._conclude(ended)
 
     async def _pass_on(self, stop: executor.StopFlag) -> None:

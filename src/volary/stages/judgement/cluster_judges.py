@@ -41,6 +41,8 @@ from volary.stages.runtime import contexts, execution
 _ANY_INTERVAL = re.compile(r"\{\{\s*interval\s*\}\}")
 #: Looks at which the bounds of a bucket are asked for; until then there may have been no traffic.
 _BUCKET_LOOKS = 5
+#: Looks after which a verdict is reported again that stays the same: its numbers are others.
+_LOOKS_UNTOLD = 10
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
 
@@ -136,6 +138,15 @@ async def work_out(
     return await work_threads.run_many(measurements, f"judging {rule.name}", judge)
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The verdict on a rule that was reported last, and after how many looks."""
+
+    result: analysis.Result
+    is_final: bool
+    number: int
+
+
 @dataclass(slots=True)
 class Judge:
     """Measures the rules of one stage on one cluster."""
@@ -161,7 +172,11 @@ class Judge:
     #: What is to be said once of what is not judged.
     remarks: tuple[str, ...] = ()
     _kept: dict[str, list[analysis.Measurement]] = field(default_factory=dict)
-    _told: dict[str, tuple[analysis.Result, bool]] = field(default_factory=dict)
+    _told: dict[str, _Told] = field(default_factory=dict)
+    #: The newest verdicts that were no news, by rule: what they came from, and when.
+    _unsaid: dict[str, tuple[analysis.Rule, Mapping[str, analysis.Series], datetime]] = field(
+        default_factory=dict
+    )
     _told_score: str = ""
     #: By which this cluster is judged, by the name of the rule of the stage.
     _own_rules: dict[str, analysis.Rule] = field(default_factory=dict)
@@ -264,23 +279,43 @@ class Judge:
             # The others' numbers are only for show: judged when there is something to show.
             own, series = self.own_rule(rule), known[target]
             alone = await work_out(rule, [series], lambda: rule_verdicts.judge(own, series, at))
-            if not self._is_news(rule, alone):
+            if not self._is_news(rule, alone, number):
+                self._unsaid[rule.name] = (rule, known, at)
                 return alone
         else:
             at = newest(known, at)
+        judged = await self._judged_together(rule, known, at)
+        decided = judged.decided[target]
+        if self._is_news(rule, decided, number):
+            self._told[rule.name] = _Told(decided.result, decided.is_final, number)
+            self._unsaid.pop(rule.name, None)
+            self.publish(decided, judged.own[target], judged.pooled, at)
+        else:
+            self._unsaid[rule.name] = (rule, known, at)
+        return decided
+
+    async def publish_unsaid(self) -> None:
+        """Report the verdicts at which it stayed, once there is no further look.
+
+        What was told last may be of many looks before.
+        """
+        target = self.context.target
+        for rule, known, at in self._unsaid.values():
+            judged = await self._judged_together(rule, known, at)
+            self.publish(judged.decided[target], judged.own[target], judged.pooled, at)
+        self._unsaid.clear()
+
+    async def _judged_together(
+        self, rule: analysis.Rule, known: Mapping[str, analysis.Series], at: datetime
+    ) -> analysis.FleetVerdict:
         clusters = self.context.clusters
-        judged = await self.together(
+        return await self.together(
             rule,
             known,
             at,
             "judged",
             lambda: fleet_verdicts.judge(rule, known, at, clusters=clusters),
         )
-        decided = judged.decided[target]
-        if self._is_news(rule, decided):
-            self._told[rule.name] = (decided.result, decided.is_final)
-            self.publish(decided, judged.own[target], judged.pooled, at)
-        return decided
 
     async def together(
         self,
@@ -358,8 +393,14 @@ class Judge:
             self.publish(scored, replace(scored, target=target), scored, at)
         return scored
 
-    def _is_news(self, rule: analysis.Rule, decided: analysis.Verdict) -> bool:
-        return decided.is_final or self._told.get(rule.name) != (decided.result, decided.is_final)
+    def _is_news(self, rule: analysis.Rule, decided: analysis.Verdict, number: int) -> bool:
+        told = self._told.get(rule.name)
+        return (
+            told is None
+            or decided.is_final
+            or (told.result, told.is_final) != (decided.result, decided.is_final)
+            or number - told.number >= _LOOKS_UNTOLD
+        )
 
     async def _known(self, rule: analysis.Rule, number: int) -> dict[str, analysis.Series]:
         """Return the series of every cluster that has spoken, this one's too."""

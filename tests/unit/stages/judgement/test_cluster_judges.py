@@ -291,6 +291,26 @@ async def test_a_verdict_is_told_when_it_is_news() -> None:
     assert {each[1] for each in told} == {"errors"}
 
 
+@pytest.mark.parametrize("decider", analysis.Decider)
+async def test_a_verdict_that_stays_the_same_is_told_again_after_ten_looks(
+    decider: analysis.Decider,
+) -> None:
+    report = stage_contexts.Report()
+    made = judge(Meter(), replace(RULE, decider=decider), report=report)
+
+    for number in range(1, 26):
+        at = START + number * MINUTE / 10
+        await made.look(RULE, at)
+        await made.verdict(made.rules[0], at, number)
+
+    told = [doc for kind, _, doc in report.findings if kind == findings.VERDICT]
+    assert [doc["sentence"].split(" ")[5] for doc in told] == ["1", "11", "21"]
+    await made.publish_unsaid()
+    await made.publish_unsaid()
+    told = [doc for kind, _, doc in report.findings if kind == findings.VERDICT]
+    assert [doc["sentence"].split(" ")[5] for doc in told] == ["1", "11", "21", "25"]
+
+
 async def test_a_first_deployment_has_nothing_to_be_compared_with() -> None:
     report = stage_contexts.Report()
     rule = replace(RULE, strategy=analysis.Strategy.PREVIOUS, expected=None, dry_run=True)

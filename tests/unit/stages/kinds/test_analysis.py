@@ -178,6 +178,24 @@ async def test_one_bad_metric_stops_the_others() -> None:
 
 
 @pytest.mark.looptime
+async def test_what_is_told_of_the_others_in_the_end_is_of_all_their_looks() -> None:
+    late = BEGINNING + 7 * MINUTE
+
+    def answer(question: meters.Question) -> Sequence[float]:
+        return [1.0 if question.rule.name == "bad" and question.time >= late else 0.0]
+
+    world = World(answer)
+    ended = await world.analyse(RULE, replace(RULE, name="bad"), minutes=30)
+
+    assert ended.status is FAILED
+    told = [doc for _, name, doc in world.report.findings if name == "errors" and "result" in doc]
+    last = [doc for doc in told if doc["sentence"].startswith("errors on us")][-1]
+    assert last["sentence"].startswith("errors on us: 0 of 7 looks failed")
+    assert last["result"] == "pass"
+    assert not last["isFinal"]
+
+
+@pytest.mark.looptime
 async def test_a_metric_is_done_after_its_looks_and_the_others_go_on() -> None:
     world = World()
     soon = replace(RULE, name="soon", count=2)
