@@ -410,11 +410,11 @@ async def test_volary_diff_exits_as_kubectl_diff_does(tmp_path: Path) -> None:
         served(world, tmp_path) as given,
     ):
 
-        async def until(code: int, *more: str) -> command_world.Ended:
+        async def until(code: int, *more: str, says: str = "") -> command_world.Ended:
             async with asyncio.timeout(process_time.HANG):
                 while True:
                     ended = await world.volary("diff", "simple", *more, **given)
-                    if ended.code == code:
+                    if ended.code == code and says in ended.out:
                         return ended
                     await asyncio.sleep(0.1)
 
@@ -422,7 +422,8 @@ async def test_volary_diff_exits_as_kubectl_diff_does(tmp_path: Path) -> None:
         us = world.running.clusters["us"]
         await kubectl.run(us, "set", "image", WEB, f"simple={V2}")
         await kubectl.run(us, "delete", "configmap/simple")
-        differs = await until(1)
+        # Each of the two may be seen by itself.
+        differs = await until(1, says="missing ConfigMap")
         whole = await until(1, "-o", "json")
         other = await until(0, "--cluster", "eu")
         wrong = await until(2, "--cluster", "ue")
