@@ -24,7 +24,7 @@ from volary.analysis.verdicts import (
 )
 from volary.concurrency import work_threads
 from volary.engine import executor
-from volary.model import analysis, errors, json
+from volary.model import analysis, errors, json, work_limits
 from volary.model.objects import manifest
 from volary.model.pipeline import variant
 from volary.model.pipeline.stage_kinds import waiting_stages
@@ -301,7 +301,11 @@ class Judge:
         """
         target = self.context.target
         for rule, known, at in self._unsaid.values():
-            judged = await self._judged_together(rule, known, at)
+            try:
+                judged = await self._judged_together(rule, known, at)
+            except work_limits.TookTooLongError as error:  # it decides nothing any more
+                self.context.report.log(str(error), level=executor.LogLevel.WARNING)
+                continue
             self.publish(judged.decided[target], judged.own[target], judged.pooled, at)
         self._unsaid.clear()
 
