@@ -66,7 +66,9 @@ def _mixed_findings(
     where: yaml.Path, rule: analysis.Rule, asked: metric_providers.Provider, targets: Sequence[str]
 ) -> Iterator[Finding]:
     """Yield that clusters are judged by the same numbers, which count once for each of them."""
-    if len({asked.access.address_of(name) for name in targets}) == len(targets):
+    addresses = [asked.access.address_of(name) for name in targets]
+    together = sum(addresses.count(address) > 1 for address in addresses)
+    if not together:
         return
     field, hint = "query", "write {{ cluster }} in the query"
     says_cluster = query_placeholders.says_cluster(f"{rule.query} {rule.total_query}")
@@ -75,7 +77,7 @@ def _mixed_findings(
         hint = "say in the provider's config which label has it: clusterLabel"
     if not says_cluster:
         message = (
-            f"{rule.name}: {asked.name} is asked about {phrases.count(len(targets), 'cluster')} in "
+            f"{rule.name}: {asked.name} is asked about {phrases.count(together, 'cluster')} in "
             "one place, and not which is meant: each is judged by the numbers of all"
         )
         hint += ", or ${CLUSTER} in the provider's address"

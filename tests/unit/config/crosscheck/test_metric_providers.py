@@ -108,6 +108,14 @@ def test_who_judges_several_clusters_by_the_same_numbers_is_told(
         assert "prom is asked about 2 clusters in one place, and not which is meant" in said[0]
 
 
+def test_only_those_that_share_a_place_are_counted() -> None:
+    provider = PROMETHEUS % ", addresses: {us: 'https://us'}"
+
+    [said] = warnings(progressive(BUILT_IN), provider, names=("us", "eu", "asia"), said="one place")
+
+    assert "prom is asked about 2 clusters in one place" in said
+
+
 def test_one_cluster_needs_no_telling_apart() -> None:
     assert not warnings(progressive(BUILT_IN), PROMETHEUS % "", said="one place")
 
