@@ -1,5 +1,7 @@
 """Traffic goes where a stage says, only to pods that are ready, and is read back."""
 
+from dataclasses import replace
+
 import pytest
 
 from mesh_world import ISTIO, meshed
@@ -194,3 +196,24 @@ async def test_a_canary_is_kept_while_primary_cannot_take_its_traffic() -> None:
         assert outcomes["us"].status == "failed"
         assert given.images("us", "shop-canary") == "shop:v2 1/1"
         assert given.traffic("us").by_label(KEY) == {"canary": 1.0}
+
+
+async def test_traffic_is_given_back_though_git_lacks_the_route_that_may_be_changed() -> None:
+    """It was checked when the release was planned; what is live can be divided all the same."""
+    istio = replace(ISTIO.traffic_routing.istio, editable_routes=("main",))
+    application = replace(ISTIO, traffic_routing=replace(ISTIO.traffic_routing, istio=istio))
+    async with world("us", application=application, istio=True) as given:
+        given.sources = {OLD: meshed("shop:v1"), NEW: meshed("shop:v2")}
+        await given.deployed(OLD)
+        await given.run(rollout_stages.CANARY_ROLLOUT.name, ONE_POD)
+        await given.run(traffic_stages.TRAFFIC_ROUTING.name, TO_CANARY)
+        assert given.traffic("us").by_label(KEY) == {"canary": 1.0}
+        for item in given.sources[NEW]:
+            if item.kind == "VirtualService":
+                item.body["spec"]["http"][0]["name"] = "renamed"
+
+        whole = traffic_stages.TrafficOptions(100)
+        outcomes = await given.run(traffic_stages.TRAFFIC_ROUTING.name, whole)
+
+        assert outcomes["us"].status == "succeeded", outcomes["us"]
+        assert given.traffic("us").by_label(KEY) == {"primary": 1.0}
