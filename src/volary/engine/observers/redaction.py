@@ -4,6 +4,7 @@ Only prose is cleaned, not names: a secret value may happen to be a cluster's na
 whose names were removed could not go on.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -48,9 +49,7 @@ def clean_event(masker: redaction.Masker, event: feed.RunEvent) -> feed.RunEvent
     if isinstance(event, feed.TaskFinding):
         return structs.replace(event, document=clean_finding(masker, dict(event.document)))
     changed: dict[str, object] = {}
-    for name in event.__struct_fields__:
-        if name not in PROSE | _PROSE_BY_NAME:
-            continue
+    for name in _prose_fields(type(event)):
         value = getattr(event, name)
         if isinstance(value, Mapping):
             cleaned: object = _clean_by_name(masker, value)
@@ -63,6 +62,11 @@ def clean_event(masker: redaction.Masker, event: feed.RunEvent) -> feed.RunEvent
         if cleaned != value:
             changed[name] = cleaned
     return structs.replace(event, **changed) if changed else event
+
+
+@functools.cache
+def _prose_fields(kind: type[feed.RunEvent]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name in PROSE | _PROSE_BY_NAME)
 
 
 def clean_transition(

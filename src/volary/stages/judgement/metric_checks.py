@@ -88,13 +88,15 @@ class _MetricChecks:
         """Measure every metric once."""
         at = self.judge.context.clock.now()
         self.round += 1
-        await self.judge.round(at)
-        findings = [await self._judge(rule, at) for rule in self.judge.rules]
+        looks = await self.judge.round(at)
+        findings = [await self._judge(rule, at, looks[rule.name]) for rule in self.judge.rules]
         return max(findings, key=lambda finding: finding.result, default=PASSED)
 
-    async def _judge(self, rule: analysis.Rule, at: datetime) -> Finding:
-        is_sequential = rule.judgement is analysis.Judgement.SEQUENTIAL
-        finding = await (self._by_all_looks if is_sequential else self._by_the_newest)(rule, at)
+    async def _judge(self, rule: analysis.Rule, at: datetime, look: analysis.Check) -> Finding:
+        if rule.judgement is analysis.Judgement.SEQUENTIAL:
+            finding = await self._by_all_looks(rule, at)
+        else:
+            finding = await self._by_the_newest(rule, at, look)
         return PASSED if rule.dry_run else finding
 
     async def _by_all_looks(self, rule: analysis.Rule, at: datetime) -> Finding:
@@ -107,8 +109,12 @@ class _MetricChecks:
         missing = verdict.result is analysis.Result.INCONCLUSIVE
         return Finding(Result.UNKNOWN, verdict.sentence) if missing else PASSED
 
-    async def _by_the_newest(self, rule: analysis.Rule, at: datetime) -> Finding:
-        own = of_look(rule, await self._newest(self.judge.own_rule(rule)))
+    async def _by_the_newest(
+        self, rule: analysis.Rule, at: datetime, look: analysis.Check
+    ) -> Finding:
+        # A value in a range is judged by itself; all else looks back.
+        is_alone = not (rule.can_be_sequential or rule.unjudged or rule.history)
+        own = of_look(rule, look if is_alone else await self._newest(self.judge.own_rule(rule)))
         if self._is_only_shown(rule, own):
             return own
         # Told to whoever looks at the analysis, also when it decides nothing.

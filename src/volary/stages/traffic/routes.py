@@ -34,7 +34,7 @@ from volary.stages.traffic import (
     route_writes,
     weights,
 )
-from volary.stages.traffic.routers import registry
+from volary.stages.traffic.routers import registry, router
 
 
 async def return_to_primary(
@@ -167,14 +167,12 @@ def _change(route_object: live_routes.RouteObject, wanted: division.Division) ->
     """
     base, router = route_object.as_live(), route_object.router
     try:
-        router.routed(base, division.PRIMARY)
+        change = _divided(route_object, base, wanted)
     except errors.UserError:
+        if _has_routes(router, base):
+            raise
         base = route_object.item
-    if route_object.item.kind == "Service" and wanted.canary:
-        # Canary's pods are of the new commit, whose selector may be another one.
-        selector = objects.mapping(route_object.item.body, "spec", "selector")
-        base = base.with_spec({"selector": selector})
-    change = router.routed(base, wanted)
+        change = _divided(route_object, base, wanted)
     if wanted == division.PRIMARY and not weights.is_diverted(router.read(base.body)):
         # It does that already, and is left without a weight where it has none.
         change = replace(change, item=base)
@@ -183,6 +181,25 @@ def _change(route_object: live_routes.RouteObject, wanted: division.Division) ->
         change.item, route_object.item, variant.Variant.CANARY, router.application
     )
     return replace(change, item=item)
+
+
+def _divided(
+    route_object: live_routes.RouteObject, base: manifest.Manifest, wanted: division.Division
+) -> weights.Change:
+    if route_object.item.kind == "Service" and wanted.canary:
+        # Canary's pods are of the new commit, whose selector may be another one.
+        selector = objects.mapping(route_object.item.body, "spec", "selector")
+        base = base.with_spec({"selector": selector})
+    return route_object.router.routed(base, wanted)
+
+
+def _has_routes(router: router.Router, base: manifest.Manifest) -> bool:
+    """Say whether an object has routes at all for the application."""
+    try:
+        router.routed(base, division.PRIMARY)
+    except errors.UserError:
+        return False
+    return True
 
 
 async def _create(

@@ -86,8 +86,10 @@ class Router(ABC):
 
     def with_routes(self, item: manifest.Manifest, routes: Sequence[object]) -> manifest.Manifest:
         """Return the object with other routes."""
-        body = objects.duplicate(item.body)
-        objects.branch(body, *self.path[:-1])[self.path[-1]] = list(routes)
+        body = content = dict(item.body)
+        for step in self.path[:-1]:
+            content[step] = content = dict(objects.mapping(content, step))
+        content[self.path[-1]] = list(routes)
         return item.with_body(body)
 
     def fields(self, body: json.JsonObject) -> json.JsonObject:
