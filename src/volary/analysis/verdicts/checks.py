@@ -37,7 +37,8 @@ def of_look(
 ) -> analysis.Check:
     """Judge a look over one cluster or many; `earlier` are those before it, in their order.
 
-    Not `in_words`: comparisons leave out the sentence and the numbers, which cost most.
+    Not `in_words`: comparisons and values in a range leave out the sentence and the numbers, which
+    cost most.
     """
     if look.problem:
         return analysis.Check(
@@ -48,7 +49,7 @@ def of_look(
     if rule.has_conditions:
         return _of_conditions(rule, look)
     if rule.kind is Kind.VALUE:
-        return _in_range(rule, look)
+        return _in_range(rule, look, in_words=in_words)
     return _rate_in_range(rule, look, earlier)
 
 
@@ -57,7 +58,7 @@ def _thin(look: samples.Look, have: int, want: str) -> analysis.Check:
     return analysis.Check(Result.INCONCLUSIVE, sentence, look.time)
 
 
-def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
+def _in_range(rule: analysis.Rule, look: samples.Look, *, in_words: bool) -> analysis.Check:
     """Hold every value of one cluster, or the middle one of many clusters, to the range."""
     cells = look.usable
     values = [value for cell in cells for value in cell.judged.values]
@@ -70,6 +71,8 @@ def _in_range(rule: analysis.Rule, look: samples.Look) -> analysis.Check:
     own = cells[0].expected if len(cells) == 1 else None
     expected = own or clauses.expected_range(rule)
     outside = [value for value in judged if value not in expected]
+    if not in_words:
+        return analysis.Check(Result.FAIL if outside else Result.PASS, "", look.time)
     numbers = analysis.Numbers(samples=len(values), value=outside[0] if outside else median(judged))
     if not outside:
         sentence = f"{clauses.number(numbers.value)} is within the expected {expected}"

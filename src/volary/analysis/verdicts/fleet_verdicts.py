@@ -112,7 +112,9 @@ def _mostly_outside(
 
 
 def _fails_mostly(rule: analysis.Rule, cells: Cells, now: datetime) -> bool:
-    results = [checks.of_look(rule, samples.Look(now, (cell,))).result for cell in cells]
+    results = [
+        checks.of_look(rule, samples.Look(now, (cell,)), in_words=False).result for cell in cells
+    ]
     return 2 * results.count(Result.FAIL) > len(results)
 
 
@@ -188,13 +190,9 @@ def judge(
         verdict = rule_verdicts.judge(alone, cluster_series, now)
         own = {only: verdict}
         return analysis.FleetVerdict(own, own, replace(verdict, target=""))
-    seen = {
-        target: samples.at_cluster(rule, cluster_series, now)
-        for target, cluster_series in series.items()
-    }
-    fleet = _Fleet(rule, series, seen, now, clusters)
+    fleet = _fleet(rule, series, now, clusters)
     own = {target: fleet.alone(target) for target in series}
-    named = find_outliers(rule, seen, now)
+    named = find_outliers(rule, fleet.seen, now)
     is_both = rule.decider is Decider.BOTH
     guilty = [target for target in named if is_both and own[target].is_condemned]
     pooled = fleet.without(guilty)
@@ -211,9 +209,36 @@ def judge(
             fail = "fails" if len(suspects) == 1 else "fail"
             remark = f"; without {phrases.join_names(suspects)}, which {fail} alone"
             named, pooled = tuple(suspects), rest
-    pooled = replace(pooled, target="", sentence=pooled.sentence + remark, outliers=named)
+    pooled = _told(pooled, remark, named)
     decided = {target: _decided(rule, own[target], pooled) for target in series}
     return analysis.FleetVerdict(decided, own, pooled)
+
+
+def pool(
+    rule: analysis.Rule,
+    series: Mapping[str, analysis.Series],
+    now: datetime,
+    *,
+    clusters: int = 0,
+) -> analysis.Verdict:
+    """Return what several clusters say together where each decides by itself: it is only shown.
+
+    See `judge`, of whose result it is a part that does not grow with the square of the clusters.
+    """
+    fleet = _fleet(rule, series, now, max(clusters, len(series)))
+    named = find_outliers(rule, fleet.seen, now)
+    return _told(fleet.without(()), _difference(named), named)
+
+
+def _told(pooled: analysis.Verdict, remark: str, named: tuple[str, ...]) -> analysis.Verdict:
+    return replace(pooled, target="", sentence=pooled.sentence + remark, outliers=named)
+
+
+def _fleet(
+    rule: analysis.Rule, series: Mapping[str, analysis.Series], now: datetime, clusters: int
+) -> "_Fleet":
+    seen = {target: samples.at_cluster(rule, one, now) for target, one in series.items()}
+    return _Fleet(rule, series, seen, now, clusters)
 
 
 @dataclass(frozen=True, slots=True)

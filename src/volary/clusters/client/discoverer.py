@@ -31,6 +31,8 @@ class Discoverer:
         A refresh is newer than the call, but never in quick succession: it waits a
         little when the last one was just now, and callers at the same time share one.
         """
+        if self._catalog is not None and not refresh:
+            return self._catalog
         asked = _now()
         pause = self._sender.limits.discovery_pause
         async with self._discovering:

@@ -5,6 +5,7 @@ nobody knows, or one without a value, is an error and never an empty text, becau
 a hole in it would measure something else.
 """
 
+import functools
 import json as json_text
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -107,20 +108,20 @@ def fill(text: str, values: Values) -> str:
         UserError: Some cannot be; carries all of them.
     """
     wrong = list(findings(text, values.arguments, values.variant_arguments))
-    empty = [
-        word
-        for word in _words(text)
-        if word in NAMES and not _value(word, values) and not any(word in x.message for x in wrong)
-    ]
+    words = _words(text)
+    known = {word: _value(word, values) for word in words if word in NAMES}
     wrong += [
         Finding(f"{{{{ {word} }}}} has no value for {values.variant} on {values.cluster}")
-        for word in dict.fromkeys(empty)
+        for word, value in known.items()
+        if not value and not any(word in finding.message for finding in wrong)
     ]
     if wrong:
         raise errors.UserError(
             *(errors.Problem(finding.message, hint=finding.hint) for finding in wrong)
         )
-    return _PLACEHOLDER.sub(lambda match: _replacement(match[1].strip(), values), text)
+    filled = list(_parts(text))
+    filled[1::2] = [known[word] if word in known else _given(word, values) for word in words]
+    return "".join(filled)
 
 
 def says_cluster(text: str) -> bool:
@@ -130,7 +131,7 @@ def says_cluster(text: str) -> bool:
 
 def blanked(text: str) -> str:
     """Return the text with something in place of every placeholder, to look at its form."""
-    return _PLACEHOLDER.sub(lambda _: "x", text)
+    return "x".join(_parts(text)[::2])
 
 
 def findings(
@@ -156,7 +157,7 @@ def findings(
             yield Finding(
                 f"the query needs the argument {name[:_SHOWN]}, which has no value", close
             )
-    if "{{" in _PLACEHOLDER.sub("", text):
+    if "{{" in "".join(_parts(text)[::2]):
         yield Finding("the query has {{ without }}")
 
 
@@ -197,8 +198,17 @@ def _unknown(word: str) -> Finding:
     )
 
 
+@functools.lru_cache(maxsize=2048)
+def _parts(text: str) -> tuple[str, ...]:
+    """Return what a text consists of: what is asked again and again is taken apart once.
+
+    Every second part is what a placeholder says.
+    """
+    return tuple(_PLACEHOLDER.split(text))
+
+
 def _words(text: str) -> list[str]:
-    return [placeholder.strip() for placeholder in _PLACEHOLDER.findall(text)]
+    return [placeholder.strip() for placeholder in _parts(text)[1::2]]
 
 
 def _argument(word: str) -> tuple[str, str] | None:
@@ -206,9 +216,8 @@ def _argument(word: str) -> tuple[str, str] | None:
     return None if match is None else (match[1].removeprefix("."), match[2])
 
 
-def _replacement(word: str, values: Values) -> str:
-    if word in NAMES:
-        return _value(word, values)
+def _given(word: str, values: Values) -> str:
+    """Return the value of an argument."""
     argument = _argument(word)
     assert argument is not None, "findings() was asked before"
     group, name = argument

@@ -126,11 +126,13 @@ class DriftLoop:
         gap = self.pace.gap_seconds
         for reconciler in self.all_reconcilers():
             turn, owners = self._turns.get(reconciler.name), reconciler.status.owners
-            if turn is None or not _is_among(owners, changes):
+            if turn is None:
                 continue
             # What changes all the time is not compared all the time.
-            turn.due = min(turn.due, max(now, turn.compared + gap))
-            self._hastened.set()
+            soon = max(now, turn.compared + gap)
+            if soon < turn.due and _is_among(owners, changes):
+                turn.due = soon
+                self._hastened.set()
 
     def _queue_due(self) -> None:
         """Queue those whose turn it is: who has waited longest comes first."""

@@ -32,12 +32,13 @@ class _BatchWriter(Generic[Item]):
         self._fence = fence
         self._waiting: deque[Item] = deque()
         self._dropped = 0
-        self._full = asyncio.Event()
+        self._some, self._full = asyncio.Event(), asyncio.Event()
 
     async def keep_writing(self) -> None:
         """Write what has gathered, again and again; `flush` writes the rest at the end."""
         loop = asyncio.get_running_loop()
         while True:
+            await self._some.wait()
             try:
                 async with asyncio.timeout_at(ticks.next_tick(loop.time(), _INTERVAL)):
                     await self._full.wait()
@@ -61,10 +62,13 @@ class _BatchWriter(Generic[Item]):
                     self._dropped = 0
                 else:
                     self._waiting.extendleft(reversed(batch))
+                    self._some.set()
                     self._shorten()
+        self._some.clear()
 
     def _take(self, item: Item) -> None:
         self._waiting.append(item)
+        self._some.set()
         self._shorten()
         if len(self._waiting) >= _BATCH:
             self._full.set()

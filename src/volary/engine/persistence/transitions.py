@@ -4,9 +4,11 @@ Only what the step changed is in it: the work does not grow with what stays as i
 not: those outstanding follow from the run (`machine.outstanding`).
 """
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from typing import Any
 
 from volary.engine.observers import feed, observer_events
 from volary.engine.persistence import codec
@@ -83,10 +85,13 @@ def _between(
 
 
 def _is_same(before: object, after: object, leave_out: tuple[str, ...]) -> bool:
-    names = (dataclass_field.name for dataclass_field in fields(before))  # type: ignore[arg-type]
-    return all(
-        getattr(before, name) == getattr(after, name) for name in names if name not in leave_out
-    )
+    names = _compared(type(before), leave_out)  # type: ignore[arg-type]
+    return all(getattr(before, name) == getattr(after, name) for name in names)
+
+
+@functools.cache
+def _compared(kind: type[Any], leave_out: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.name not in leave_out)
 
 
 def _is_same_stage(before: state.StageState, after: state.StageState) -> bool:

@@ -4,6 +4,7 @@ Routes without destinations (redirects) are left alone instead of being broken. 
 hosts may be written differently and mean the same Service.
 """
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from volary.model.pipeline.stage_kinds import traffic_stages
 _CLUSTER_DOMAIN = "cluster.local"
 
 
+@functools.lru_cache(maxsize=4096)
 def is_same_host(one: str, other: str, namespace: str) -> bool:
     """Say whether both hosts name one Service, seen from `namespace`.
 

@@ -250,10 +250,12 @@ class Judge:
                 self._asked_before(rule, rule.history, at, number)
                 for number in self._unknown(rule, rule.history)
             ]
-        measured = list(await asyncio.gather(*asked))
+        # Nearly always there is one.
+        measured = [await asked[0]] if len(asked) == 1 else list(await asyncio.gather(*asked))
         new = [measurement for measurement in measured if self._count(measurement)]
         alone = self.own_rule(rule)
-        alone = histories.resolved(alone, [self.series(rule)])
+        if alone.strategy.compares or alone.history is not None:  # by what was seen before
+            alone = histories.resolved(alone, [self.series(rule)])
         check = checks.check(alone, _answered(measured), target=self.context.target)
         for measurement in new:
             judged = check if measurement.role is analysis.Role.JUDGED else None
@@ -275,24 +277,51 @@ class Judge:
         if rule.strategy is analysis.Strategy.PREVIOUS and self.previous is None:
             return self.first(rule, at, "nothing to compare with, no analysis succeeded before")
         known, target = await self._known(rule, number), self.context.target
+        pooled: analysis.Verdict | None = None
         if rule.decider is analysis.Decider.PER_CLUSTER:
-            # The others' numbers are only for show: judged when there is something to show.
-            own, series = self.own_rule(rule), known[target]
-            alone = await work_out(rule, [series], lambda: rule_verdicts.judge(own, series, at))
-            if not self._is_news(rule, alone, number):
-                self._unsaid[rule.name] = (rule, known, at)
-                return alone
+            single, series = self.own_rule(rule), known[target]
+            own = await work_out(rule, [series], lambda: rule_verdicts.judge(single, series, at))
+            decided = own
         else:
             at = newest(known, at)
-        judged = await self._judged_together(rule, known, at)
-        decided = judged.decided[target]
-        if self._is_news(rule, decided, number):
-            self._told[rule.name] = _Told(decided.result, decided.is_final, number)
-            self._unsaid.pop(rule.name, None)
-            self.publish(decided, judged.own[target], judged.pooled, at)
-        else:
+            judged = await self._judged_together(rule, known, at)
+            decided, own, pooled = judged.decided[target], judged.own[target], judged.pooled
+        if not self._is_news(rule, decided, number):
             self._unsaid[rule.name] = (rule, known, at)
+            return decided
+        self._told[rule.name] = _Told(decided.result, decided.is_final, number)
+        self._unsaid.pop(rule.name, None)
+        if pooled is None:  # only for show: worked out when there is something to show
+            pooled = await self._pooled(rule, known, at, decided)
+        self.publish(decided, own, pooled, at)
         return decided
+
+    async def _pooled(
+        self,
+        rule: analysis.Rule,
+        known: Mapping[str, analysis.Series],
+        at: datetime,
+        decided: analysis.Verdict,
+    ) -> analysis.Verdict:
+        """Return what the clusters say together where each decides by itself.
+
+        Those that look in the same interval are told the same, but for what is final: then all
+        counts that is known.
+        """
+        if len(known) == 1:
+            return replace(decided, target="")
+        topic, rendezvous = f"{LAST_ANALYSIS} {rule.name} pooled", self.context.rendezvous
+        for said in rendezvous.said(topic).values():
+            of, told_at, pooled = cast("tuple[set[str], datetime, analysis.Verdict]", said)
+            is_of_now = abs(at - told_at) < rule.interval
+            if of == known.keys() and is_of_now and not decided.is_final:
+                return pooled
+        clusters = self.context.clusters
+        pooled = await work_out(
+            rule, known.values(), lambda: fleet_verdicts.pool(rule, known, at, clusters=clusters)
+        )
+        rendezvous.post(self.context.target, topic, (set(known), at, pooled))
+        return pooled
 
     async def publish_unsaid(self) -> None:
         """Report the verdicts at which it stayed, once there is no further look.

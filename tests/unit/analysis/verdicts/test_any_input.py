@@ -122,6 +122,9 @@ def test_nothing_that_is_measured_breaks_the_judgement(
         found = fleet_verdicts.judge(rule, series, START + minute * MINUTE)
         verdicts = [found.pooled, *found.own.values(), *found.decided.values()]
         assert all(map(is_sane, verdicts))
+        if rule.decider is analysis.Decider.PER_CLUSTER and len(series) > 1:
+            pooled = fleet_verdicts.pool(rule, series, START + minute * MINUTE)
+            assert str(pooled) == str(found.pooled)  # NaN is not what it is itself
         if minute == 5:
             assert all(each.is_final for each in found.decided.values())
         for target, each in series.items():

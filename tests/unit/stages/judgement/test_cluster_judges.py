@@ -311,6 +311,37 @@ async def test_a_verdict_that_stays_the_same_is_told_again_after_ten_looks(
     assert [doc["sentence"].split(" ")[5] for doc in told] == ["1", "11", "21", "25"]
 
 
+async def test_what_all_say_is_only_shown_where_each_decides_by_itself() -> None:
+    """It is worked out once for those that look in the same interval, and anew in the end."""
+    rule = replace(RULE, decider=analysis.Decider.PER_CLUSTER, no_data=analysis.NoData.PASS)
+    meeting, report, meter = rendezvouses.Rendezvous(), stage_contexts.Report(), Meter()
+    made = [
+        judge(meter, rule, target=target, rendezvous=meeting, report=report)
+        for target in ("us", "eu")
+    ]
+    for one in made:
+        meeting.join(one.context.target)
+
+    async def told(one: cluster_judges.Judge, at: datetime, number: int) -> str:
+        await one.look(rule, at)
+        await one.verdict(rule, at, number)
+        return str(report.findings[-1][2]["pooled"]["sentence"])
+
+    us, eu = made
+    first = START + MINUTE
+    assert "errors on us" in await told(us, first, 1)
+    later = await told(eu, first + MINUTE / 10, 1)
+    assert "errors over 2 clusters" in later
+    # Ten looks later, in which the others have seen more: all of it, and the same for both.
+    newer = await told(us, first + 2 * MINUTE, 11)
+    assert "errors over 2 clusters" in newer
+    assert newer != later
+    assert await told(eu, first + 2 * MINUTE + MINUTE / 10, 11) == newer
+    assert "0 of 3 looks failed" in await told(us, PERIOD.ends, 12)
+    meter.values = {("eu", JUDGED): 0.5}
+    assert "1 of 3 looks failed" in await told(eu, PERIOD.ends, 12)
+
+
 async def test_a_first_deployment_has_nothing_to_be_compared_with() -> None:
     report = stage_contexts.Report()
     rule = replace(RULE, strategy=analysis.Strategy.PREVIOUS, expected=None, dry_run=True)

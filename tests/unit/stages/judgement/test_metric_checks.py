@@ -81,13 +81,17 @@ def test_what_was_usual_is_known_at_the_newest_look(
     assert metric_checks.of_series(rule, known).result == result
 
 
-def test_a_verdict_is_made_of_the_first_looks_then_now_and_then_and_of_every_change() -> None:
+@pytest.mark.parametrize(("dry_run", "of_bad_looks"), [(False, [55, 56, 57, 58]), (True, [55, 58])])
+def test_a_verdict_is_made_of_the_first_looks_of_bad_ones_and_now_and_then(
+    dry_run: bool, of_bad_looks: list[int]
+) -> None:
+    """What only is tried out may be bad at every look of a long stage."""
     metrics = metric_checks._MetricChecks(cast("cluster_judges.Judge", None))
     good, bad = metric_checks.PASSED, metric_checks.Finding(metric_checks.Result.FAILED, "bad")
     made = []
     for metrics.round in range(1, 101):
-        own = bad if metrics.round == 55 else good
-        if not metrics._is_only_shown(IN_RANGE, own):
+        own = bad if metrics.round in (55, 56, 57) else good
+        if not metrics._is_only_shown(replace(IN_RANGE, dry_run=dry_run), own):
             made.append(metrics.round)
 
-    assert made == [*range(1, 11), 20, 30, 40, 50, 55, 56, 60, 70, 80, 90, 100]
+    assert made == [1, 2, 3, 10, 20, 30, 40, 50, *of_bad_looks, 60, 70, 80, 90, 100]

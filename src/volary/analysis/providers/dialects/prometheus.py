@@ -1,5 +1,6 @@
 """Prometheus, and what speaks like it: Thanos, Mimir, VictoriaMetrics, Cortex."""
 
+import functools
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from urllib import parse
@@ -84,10 +85,16 @@ def read(body: bytes, *, is_range: bool, owner: str) -> Sequence[dialect.Points]
 
 def sendable(path: str, parameters: tuple[tuple[str, str], ...]) -> dialect.Request:
     """Return a request with these parameters, in its address or in a form."""
-    encoded = parse.urlencode(parameters)
-    if len(encoded) <= _LONGEST_ADDRESS:
+    if sum(_length(name) + _length(value) + 2 for name, value in parameters) <= _LONGEST_ADDRESS:
         return dialect.Request(path, parameters)
+    encoded = parse.urlencode(parameters)
     return dialect.Request(path, method="POST", headers=_FORM, body=encoded.encode())
+
+
+@functools.lru_cache(maxsize=2048)
+def _length(text: str) -> int:
+    """Return how long a text is in an address: the same queries are asked again and again."""
+    return len(parse.quote_plus(text))
 
 
 def _series(series: dict[str, object]) -> dialect.Points:
