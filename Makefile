@@ -28,6 +28,8 @@ web: $(READY) ## Build the web UI (web/dist), with node from PyPI where there is
 web-shots: web ## Take pictures of every screen of a running release (web/shots), with chromium
 	@PYTHONPATH=tests:sandbox/tests $(BIN)/python tools/web_shots.py
 
+# Tests start a thousand processes, each of which compiles anew what may not be kept compiled.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) web ## Run every test, those of the web UI too
 	@$(BIN)/python tools/build_web.py test
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal

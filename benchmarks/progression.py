@@ -41,7 +41,8 @@ class Size:
     later: float = 0.0
 
 
-FULL = (Size(10, 10, 60), Size(100, 10, 60, later=180))
+# Of ten checks of each one is dearer: its verdicts are told.
+FULL = (Size(10, 10, 100), Size(100, 10, 100, later=180))
 QUICK = (Size(4, 3, 20), Size(12, 3, 20))
 
 
@@ -215,8 +216,9 @@ Written by `python -m benchmarks.progression` (`--quick`: a short form): applica
 each with one replica and its canary, all in the middle of `K8S_PROGRESSIVE_TRAFFIC`, with a check
 every {interval} s by {metrics} metrics: one is asked for each application on each cluster, one for
 each application in all clusters, one for all. At each check that passes, canary gets one percent
-more, so each is a look, a decision and a step. All are in one namespace, so one watch each of its
-pods, EndpointSlices, Deployments and routes tells all stages of a cluster what they read.
+more, so each is a look, a decision and a step; at every tenth verdicts are told as well. All are in
+one namespace, so one watch each of its pods, EndpointSlices, Deployments and routes tells all
+stages of a cluster what they read.
 
 Sandbox, metrics system and controller are processes of their own that share two cores with
 whatever else the machine does (load over five minutes at the end: {load}); CPU is that of the
