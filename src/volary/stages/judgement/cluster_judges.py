@@ -41,8 +41,6 @@ from volary.stages.runtime import contexts, execution
 _ANY_INTERVAL = re.compile(r"\{\{\s*interval\s*\}\}")
 #: Looks at which the bounds of a bucket are asked for; until then there may have been no traffic.
 _BUCKET_LOOKS = 5
-#: Looks after which a verdict is reported again that stays the same: its numbers are others.
-_LOOKS_UNTOLD = 10
 #: What the last successful analysis is remembered as.
 LAST_ANALYSIS = "analysis"
 
@@ -121,6 +119,15 @@ def newest(known: Mapping[str, analysis.Series], at: datetime) -> datetime:
     """
     times = [one.measurements[-1].time for one in known.values() if one.measurements]
     return max([at, *times])
+
+
+def looks_untold(number: int) -> int:
+    """Return after how many looks a verdict is told again that stays the same.
+
+    Its numbers are others by then. It is worked out from all looks, so of many looks seldom: what
+    a look costs does not grow with their number.
+    """
+    return 10 << max(0, (number // 40).bit_length() - 1)
 
 
 async def work_out(
@@ -432,7 +439,7 @@ class Judge:
             told is None
             or decided.is_final
             or (told.result, told.is_final) != (decided.result, decided.is_final)
-            or number - told.number >= _LOOKS_UNTOLD
+            or number - told.number >= looks_untold(number)
         )
 
     async def _known(self, rule: analysis.Rule, number: int) -> dict[str, analysis.Series]:

@@ -19,8 +19,8 @@ from volary.model.pipeline.stage_kinds import waiting_stages
 from volary.stages.judgement import cluster_judges
 from volary.stages.runtime import execution
 
-#: Looks that each have a verdict made; then, while all is well, one of so many.
-_EVERY_LOOK, _NOW_AND_THEN = 3, 10
+#: Looks that each have a verdict made; then, while all is well, those at which it is told.
+_EVERY_LOOK = 3
 
 
 class Result(IntEnum):
@@ -141,7 +141,7 @@ class _MetricChecks:
         """Say whether a verdict would decide nothing and can hardly be news.
 
         It is computed from all looks so far, so one at each of them would make a long stage
-        dearer and dearer. After the first looks it is made every few looks, when a look goes
+        dearer and dearer. After the first looks it is made now and then, when a look goes
         otherwise than the one before it, and at each that speaks against the release.
         """
         before, self._last[rule.name] = self._last.get(rule.name), own.result
@@ -149,7 +149,7 @@ class _MetricChecks:
             rule.decider is analysis.Decider.PER_CLUSTER
             and rule.strategy is not analysis.Strategy.PREVIOUS
             and self.round > _EVERY_LOOK
-            and self.round % _NOW_AND_THEN > 0
+            and self.round % cluster_judges.looks_untold(self.round) > 0
             and before == own.result
             and (own.result is Result.PASSED or rule.dry_run)
         )

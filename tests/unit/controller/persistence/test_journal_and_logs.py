@@ -315,6 +315,25 @@ async def test_only_many_lines_are_written_before_their_time() -> None:
     assert written == [0, 500]
 
 
+@pytest.mark.looptime
+async def test_lines_are_written_when_the_store_is_back_also_when_nothing_more_is_said() -> None:
+    store = Sometimes()
+    store.gone = True
+    book = batch_writers.LogWriter(store, fence=None)  # type: ignore[arg-type]
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(book.keep_writing())
+        book.notify(line(0))
+        await asyncio.sleep(2)
+        assert store.lines == []
+        store.gone = False
+        await asyncio.sleep(1)
+        assert [each.text for each in store.lines] == ["line 0"]
+        book.notify(line(1))
+        await asyncio.sleep(1)
+        writing.cancel()
+    assert [each.text for each in store.lines] == ["line 0", "line 1"]
+
+
 async def test_lines_wait_for_the_store_within_bounds_and_say_what_was_dropped() -> None:
     store = Sometimes()
     store.gone = True
