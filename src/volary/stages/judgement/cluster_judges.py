@@ -121,6 +121,11 @@ def newest(known: Mapping[str, analysis.Series], at: datetime) -> datetime:
     return max([at, *times])
 
 
+def _topic(what: str, rule: analysis.Rule) -> str:
+    """Return what clusters say something about: of two rules it is never the same."""
+    return f"{what} of {rule.name}"
+
+
 def looks_untold(number: int) -> int:
     """Return after how many looks a verdict is told again that stays the same.
 
@@ -238,7 +243,7 @@ class Judge:
 
     def known_series(self, rule: analysis.Rule) -> dict[str, analysis.Series]:
         """Return what this cluster measured for a rule, and what others have said, by cluster."""
-        said = self.context.rendezvous.said(f"{LAST_ANALYSIS} {rule.name}")
+        said = self.context.rendezvous.said(_topic("series", rule))
         others = cast("Mapping[str, analysis.Series]", said)
         return {**others, self.context.target: self.series(rule)}
 
@@ -317,7 +322,7 @@ class Judge:
         """
         if len(known) == 1:
             return replace(decided, target="")
-        topic, rendezvous = f"{LAST_ANALYSIS} {rule.name} pooled", self.context.rendezvous
+        topic, rendezvous = _topic("pool", rule), self.context.rendezvous
         for said in rendezvous.said(topic).values():
             of, told_at, pooled = cast("tuple[set[str], datetime, analysis.Verdict]", said)
             is_of_now = abs(at - told_at) < rule.interval
@@ -378,7 +383,7 @@ class Judge:
             work_limits.TookTooLongError: It took more processor time than anything may.
         """
         rendezvous, target = self.context.rendezvous, self.context.target
-        topic, basis = f"{LAST_ANALYSIS} {rule.name} {what}", _basis(known, at)
+        topic, basis = _topic(what, rule), _basis(known, at)
         for said in rendezvous.said(topic).values():
             other, judged = cast("tuple[_Basis, Judged]", said)
             if other == basis:
@@ -445,14 +450,14 @@ class Judge:
     async def _known(self, rule: analysis.Rule, number: int) -> dict[str, analysis.Series]:
         """Return the series of every cluster that has spoken, this one's too."""
         rendezvous, target = self.context.rendezvous, self.context.target
-        topic = f"{LAST_ANALYSIS} {rule.name}"
-        rendezvous.post(target, topic, self.series(rule))
+        rendezvous.post(target, _topic("series", rule), self.series(rule))
         if rule.decider is not analysis.Decider.PER_CLUSTER:
-            rendezvous.post(target, f"{topic} {number}", True)
+            looked = _topic(f"look {number}", rule)
+            rendezvous.post(target, looked, True)
             patience = min(rule.timeout, rule.interval) + timedelta(seconds=1)
             try:
                 async with asyncio.timeout(patience.total_seconds()):
-                    await rendezvous.gather(target, f"{topic} {number}")
+                    await rendezvous.gather(target, looked)
             except TimeoutError:
                 line = f"{rule.name}: not every cluster was measured in time"
                 self.context.report.log(line, level=executor.LogLevel.WARNING)

@@ -342,6 +342,24 @@ async def test_what_all_say_is_only_shown_where_each_decides_by_itself() -> None
     assert "1 of 3 looks failed" in await told(eu, PERIOD.ends, 12)
 
 
+@pytest.mark.parametrize("decider", analysis.Decider)
+async def test_a_rule_may_be_called_as_what_clusters_say_of_another(
+    decider: analysis.Decider,
+) -> None:
+    names = ("errors", "errors 1", "errors judged", "errors pooled")
+    rules = [replace(RULE, name=name, decider=decider) for name in names]
+    meeting = rendezvouses.Rendezvous()
+    made = [judge(Meter(), *rules, target=target, rendezvous=meeting) for target in ("us", "eu")]
+
+    async def one(asked: cluster_judges.Judge) -> list[analysis.Result]:
+        meeting.join(asked.context.target)
+        at = START + MINUTE
+        await asked.round(at)
+        return [(await asked.verdict(rule, at, 1)).result for rule in rules]
+
+    assert await asyncio.gather(*map(one, made)) == [[analysis.Result.PASS] * len(names)] * 2
+
+
 async def test_a_first_deployment_has_nothing_to_be_compared_with() -> None:
     report = stage_contexts.Report()
     rule = replace(RULE, strategy=analysis.Strategy.PREVIOUS, expected=None, dry_run=True)
