@@ -1,6 +1,7 @@
 """What a look into a repository means for one application: metadata, a decision, a run request."""
 
 import functools
+import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -227,7 +228,10 @@ async def _refuse(
     )
     if run_request is not None:
         clean = ready_runs.masker(leader.dependencies, application=discovered.name).clean
-        await reconciler.refuse(run_request, clean(reason))
+        # Who died after it kept the run left it under the same id.
+        about = f"{reconciler.name} {run_request.commit} {reason}"
+        run = hashlib.blake2s(about.encode("utf-8", "replace"), digest_size=6).hexdigest()
+        await reconciler.refuse(replace(run_request, id=run), clean(reason))
 
 
 async def _decide(

@@ -150,6 +150,26 @@ async def test_who_sees_that_it_is_broken_finds_the_run_that_failed_by_it(tmp_pa
         assert seen.result() == ["failed"]
 
 
+async def test_a_process_that_died_right_after_it_kept_the_failed_run_leaves_one_of_them(
+    tmp_path: Path,
+) -> None:
+    async with watched(tmp_path) as shop:
+        first = shop.push(FILE)
+        await shop.look()
+        await shop.world.until(lambda each: each.running_commit == first)
+        before, status = await shop.world.stored(), shop.world.shop.status
+        second = shop.push(FILE + "# again\n")
+
+        for _ in range(2):
+            await shop.look(TYPO)
+            found = await shop.world.store.runs.list(records.RunFilter(commit=second))
+            assert [item.head.status.value for item in found.items] == ["failed"]
+            assert (await shop.stands())[0] == "broken"
+            # Whoever comes after it knows nothing of what it had not written yet.
+            shop.world.shop._state_writer.record = before
+            shop.world.shop._state_writer.status = status
+
+
 async def test_only_a_commit_that_touches_a_broken_file_is_another_failed_run(
     tmp_path: Path,
 ) -> None:
