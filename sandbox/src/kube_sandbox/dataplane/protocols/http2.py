@@ -24,6 +24,8 @@ _OK, _INTERNAL = "0", "13"
 _TEXT_FIELD = b"\x0a"
 #: Length, type, flags and stream of the frame; the last stream and "no error" follow.
 _GOAWAY = b"\x00\x00\x08\x07\x00" + bytes(4)
+#: Seconds that a client may take to close once all was said.
+_PATIENCE = 2.0
 
 
 class Home(Protocol):
@@ -82,6 +84,8 @@ class Conversation:
         self._exchanges: dict[int, http1.Exchange] = {}
         self._last = False
         self._highest = 0
+        #: Closes the connection if the client does not; None: there is more to say.
+        self._ending: asyncio.TimerHandle | None = None
         self._said.initiate_connection()
 
     @property
@@ -102,6 +106,8 @@ class Conversation:
 
     def lost(self) -> None:
         """The client has gone."""
+        if self._ending is not None:
+            self._ending.cancel()
         self._give_up()
 
     def finish(self) -> None:
@@ -222,10 +228,22 @@ class Conversation:
 
     def _flush(self, *, closing: bool = True) -> None:
         data = self._said.data_to_send()
-        if data and not self._transport.is_closing():
+        if self._ending is not None or self._transport.is_closing():
+            return
+        if data:
             self._transport.write(data)
         if closing and self._last and self.is_idle:
-            self._transport.close()
+            self._end()
+
+    def _end(self) -> None:
+        """Say no more, and let the client close.
+
+        Were it closed here, what the client still says would be refused, and many clients then
+        give up what they have not read yet.
+        """
+        self._transport.write_eof()
+        loop = asyncio.get_running_loop()
+        self._ending = loop.call_later(_PATIENCE, self._transport.close)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import json
 import math
+import select
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -202,6 +204,48 @@ async def test_stopping_answers_what_is_under_way_and_says_goodbye() -> None:
 
     assert calling.result().codes == {"OK": CALLS}
     assert idle.is_told_to_leave
+
+
+async def test_who_is_slow_to_read_gets_all_that_was_answered_before_the_end() -> None:
+    """Though it goes on speaking until it has read that there will be nothing more."""
+    listener = listeners.bind("127.0.0.1", 0, answer)
+    await listener.start()
+    said = connection.H2Connection(config.H2Configuration(header_encoding="utf-8"))
+    said.initiate_connection()
+    fields = [(":method", "GET"), (":path", "/"), (":scheme", "http"), (":authority", "x")]
+    said.send_headers(said.get_next_available_stream_id(), fields, end_stream=True)
+    with socket.create_connection(("127.0.0.1", listener.port)) as client:
+        client.sendall(said.data_to_send())
+        over = select.poll()
+        over.register(client, select.POLLRDHUP)
+        arrived.clear()
+        async with asyncio.timeout(process_time.HANG), asyncio.TaskGroup() as group:
+            while not arrived:  # noqa: ASYNC110 (whatever the server notes)
+                await asyncio.sleep(0)
+            stopping = group.create_task(listener.stop(process_time.HANG))
+            while not over.poll(0):  # noqa: ASYNC110 (whatever the other side does)
+                await asyncio.sleep(0.01)
+
+            for _ in range(2):
+                said.ping(b"a moment")
+                client.sendall(said.data_to_send())
+            assert not stopping.done()
+            read = b"".join(iter(lambda: client.recv(65536), b""))
+            client.close()
+
+    assert json.dumps({"path": "/", "host": "x"}).encode() in read
+
+
+async def test_who_does_not_close_is_hung_up_on_after_a_while(
+    listening: listeners.Listener,
+) -> None:
+    client = await client_of(listening)
+    await client.until_ended(client.ask("/short"))
+
+    async with asyncio.timeout(process_time.HANG):
+        await listening.stop(process_time.HANG)
+
+    await client.close()
 
 
 async def test_who_does_not_speak_it_is_hung_up_on(listening: listeners.Listener) -> None:
