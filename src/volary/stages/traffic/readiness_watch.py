@@ -7,8 +7,8 @@ as long as its deadline allows (Flagger waits in both cases).
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -16,7 +16,7 @@ from typing import TypeVar
 from volary.clusters.api import label_selectors
 from volary.clusters.client import informers, resource_mapping
 from volary.clusters.watching import list_snapshot, readiness, shared_watches
-from volary.concurrency import background_tasks, races
+from volary.concurrency import background_tasks
 from volary.manifests import objects
 from volary.manifests.health import assessment, workload_health
 from volary.manifests.ownership import tracking
@@ -102,11 +102,12 @@ class ReadinessWatch:
         """The workloads that canary's are copies of."""
         return workloads.find(self.source, self.work.context.application.workloads)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Watch while the body lasts."""
         client = self.work.context.client
         pods = await resource_mapping.require(client, "", "Pod")
+        self.work.context.task.stop.when_raised(self._changed.set)
         async with shared_watches.follow(client, pods, self.namespace) as informer:
             self._pods = informer
             with informer.listening(self._labels, self._changed):
@@ -182,7 +183,10 @@ class ReadinessWatch:
             await self._until_changed(left)
 
     async def _until_changed(self, seconds: float) -> None:
-        await races.first(self._changed.wait(), self.work.context.task.stop.wait(), timeout=seconds)
+        self.work.check_stop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
         self.work.check_stop()
 
     async def _wait_for_one(self) -> None:
