@@ -115,11 +115,17 @@ def limited(given: command_world.World, **memory: str) -> None:
     given.edit("deployment.yaml", "          image: example/", LIMITED)
 
 
+def measures_memory(given: command_world.World) -> None:
+    """Given: the same file, and time for three looks also where each takes seconds."""
+    checks_only(given)
+    given.edit("volary.yaml", "duration: 4s", "duration: 20s", message="Measure longer")
+
+
 async def test_a_pod_about_to_run_out_of_memory_takes_the_release_back(tmp_path: Path) -> None:
     async with command_world.world(tmp_path, "us") as given:
         limited(given, v1="50Mi", v2="97Mi")
         await given.deployed()
-        checks_only(given)
+        measures_memory(given)
         ended = await given.run("--strategy", "pipeline", "--output", "json")
 
         assert ended.code == 1, ended
@@ -132,7 +138,7 @@ async def test_where_primary_is_as_full_it_says_nothing_and_use_is_shown(tmp_pat
     async with command_world.world(tmp_path, "us") as given:
         limited(given, v1="96Mi", v2="97Mi")
         await given.deployed()
-        checks_only(given)
+        measures_memory(given)
         ended = await given.run("--strategy", "pipeline", "--output", "json")
 
         assert ended.code == 0, ended
