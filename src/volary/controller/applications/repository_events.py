@@ -228,10 +228,11 @@ async def _refuse(
     )
     if run_request is not None:
         clean = ready_runs.masker(leader.dependencies, application=discovered.name).clean
-        # Who died after it kept the run left it under the same id.
-        about = f"{reconciler.name} {run_request.commit} {reason}"
+        # Who died after it kept the run left it under the same id, which is no digest of secrets.
+        said = clean(reason)
+        about = f"{reconciler.name} {run_request.commit} {said}"
         run = hashlib.blake2s(about.encode("utf-8", "replace"), digest_size=6).hexdigest()
-        await reconciler.refuse(replace(run_request, id=run), clean(reason))
+        await reconciler.refuse(replace(run_request, id=run), said)
 
 
 async def _decide(

@@ -142,7 +142,7 @@ class _MetricChecks:
 
         It is computed from all looks so far, so one at each of them would make a long stage
         dearer and dearer. After the first looks it is made now and then, when a look goes
-        otherwise than the one before it, and at each that speaks against the release.
+        otherwise than the one before it, and at each that does not pass.
         """
         before, self._last[rule.name] = self._last.get(rule.name), own.result
         return (
